@@ -424,7 +424,7 @@ def equivalence(designs, only):
                     measured = ReplicateQuantities(pd.DataFrame(columns), design, Settings().significance)
                     # Detection by permutation is irrelevant here.
                     made = SimpleNamespace(design=design, quantities=measured, settings=Settings(), table=none,
-                                           correction="family", faults_that_count=[""])  # fmt: skip
+                                           correction="family", faults=[""])  # fmt: skip
                     row = hypotheses.equivalence(made, 0.1, 0.2, None).iloc[0]
                     found.append((row["undulation_p"], row["scale_p"]))
                 form, scale = np.transpose(found)

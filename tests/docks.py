@@ -3,22 +3,16 @@
 import contextlib
 import gc
 import io
-import pickle
-from copy import copy
 from dataclasses import replace
-from hashlib import sha256
 from types import SimpleNamespace
 
 import npe2
 import numpy as np
-import pytest
 from qtpy.compat import isalive
 from qtpy.QtCore import QPointF, Qt
 from qtpy.QtGui import QWheelEvent
 from qtpy.QtWidgets import QApplication
 
-from napari_shape_ensembles.inspection import ranking, suspects
-from napari_shape_ensembles.viewer import comparing, inspecting, learning
 from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.layers import OwnLayers
@@ -102,36 +96,6 @@ def run(widget, qtbot):
 def words_of(page):
     """The answer with its numbers, as text."""
     return "\n".join([page.verdict.sentence.text(), page.verdict.beside.text(), page.results.text()])
-
-
-def memoized(function):
-    """Cache the results of a function in this process; each call returns a copy."""
-    known = {}
-
-    def call(*args):
-        key = sha256(pickle.dumps(args)).digest()
-        if key not in known:
-            known[key] = function(*args)
-        return copy(known[key])
-
-    return call
-
-
-STEPS = [(comparing, "trace_sides"), (comparing, "compare")]
-STEPS += [(learning, "propose"), (inspecting, "trace"), (ranking, "compare"), (suspects, "evidence")]
-KNOWN = [(module, name, memoized(getattr(module, name))) for module, name in STEPS]
-
-
-@contextlib.contextmanager
-def reusing_results():
-    """Reuse outlines, results, proposals and evidence computed earlier in this process for the same images.
-
-    For the setup of tests only: what a test is about is computed anew.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        for module, name, function in KNOWN:
-            patch.setattr(module, name, function)
-        yield
 
 
 def grid_of(viewer):

@@ -108,13 +108,12 @@ except ImportError as error:
 
 def test_the_viewer_uses_public_names_of_its_host_only():
     """No private attribute but of our own classes, no class is swapped, and the garbage collector is left alone."""
-    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in PACKAGE.rglob("*.py")}
-    every = [node for tree in trees.values() for node in ast.walk(tree)]
+    every = [node for file in PACKAGE.rglob("*.py") for node in ast.walk(parsed(file))]
     ours = {node.attr for node in every if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
     ours |= {node.name for node in every if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     ours |= {node.id for node in every if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for file in (PACKAGE / "viewer").rglob("*.py"):
-        nodes = list(ast.walk(trees[file]))
+        nodes = list(ast.walk(parsed(file)))
         used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
         assert not {name for name in used - ours if name.startswith("_") and not name.startswith("__")}, file
         imported = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
@@ -207,9 +206,9 @@ def touched(path, private):
     """Where a file imports one of these names, takes it of an object, or patches it by its name."""
     yield from (name for name in imported(path) if name.startswith(PACKAGE.name) and private & {*name.split(".")})
     for node in ast.walk(parsed(path)):
-        own = isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("self", "cls")  # a class of the tests
-        if isinstance(node, ast.Attribute) and node.attr in private and not own:
-            yield ast.unparse(node)
+        if isinstance(node, ast.Attribute):
+            if node.attr in private and ast.unparse(node.value) not in ("self", "cls"):  # of a class of the tests
+                yield ast.unparse(node)
         elif isinstance(node, ast.Constant) and str(node.value).split(".")[-1] in private:
             yield node.value
 

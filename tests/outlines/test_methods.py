@@ -14,6 +14,7 @@ from skimage.segmentation import find_boundaries
 
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.outlines import Outlines, segment_stack
+from napari_shape_ensembles.outlines.methods import crofton_perimeters
 from napari_shape_ensembles.outlines.recipe import Method
 from napari_shape_ensembles.progress import Stopped, reporting
 
@@ -288,3 +289,11 @@ def test_parameters_out_of_range_are_rejected(choices, message):
 def test_every_parameter_is_documented():
     for field in dataclasses.fields(Outlines):
         assert field.name in Outlines.__doc__
+
+
+def test_perimeters_of_digital_disks_are_those_of_circles():
+    rows, columns = np.indices((100, 200))
+    labels = (np.hypot(rows - 50, columns - 50) < 20) + 2 * (np.hypot(rows - 50, columns - 150) < 40)
+    np.testing.assert_allclose(crofton_perimeters(labels, 2), [40 * np.pi, 80 * np.pi], rtol=0.01)
+    cut = crofton_perimeters(labels[50:], 2)  # the border of the plane is not part of an outline
+    np.testing.assert_allclose(cut, [20 * np.pi, 40 * np.pi], rtol=0.05)

@@ -31,8 +31,8 @@ from docks import (
     PLUGIN,
     grid_of,
     press,
-    reusing_results,
     set_choices,
+    show_docks,
     show_given_result,
     wait_until_idle,
     wait_until_released,
@@ -464,7 +464,7 @@ def test_the_groups_that_are_a_and_b_have_their_colors_in_the_table(bench, qtbot
     bench.session.design.paste("group\nctrl\nctrl\ndrug\ndrug\nother\nother", 0, 0)
     qtbot.waitUntil(lambda: table.item(2, 1).text() == "drug" and not table.item(2, 1).icon().isNull())
     said = [table.item(row, 1).data(Qt.ItemDataRole.AccessibleDescriptionRole) for row in range(6)]
-    assert [one or "" for one in said] == [*["sample A"] * 2, *["sample B"] * 2, "", ""]
+    assert [one or "" for one in said] == [*["first group"] * 2, *["second group"] * 2, "", ""]
     for row, color in ((0, COLOR_A), (2, COLOR_B)):
         for mode in (QIcon.Mode.Normal, QIcon.Mode.Selected):
             picture = table.item(row, 1).icon().pixmap(14, 14, mode).toImage()
@@ -1071,10 +1071,9 @@ def test_the_best_recipe_is_used_unless_the_user_has_chosen_one(model, qtbot, sh
 def outlines_page_of(bench, qtbot):
     """The bench's page *Outlines* after recipes were proposed and all images are previewed."""
     proposing, segmentation = bench.session.proposing, bench.session.segmentation
-    with reusing_results():
-        press(bench.next, qtbot)
-        qtbot.waitUntil(lambda: proposing.result is not None or proposing.failed, timeout=60_000)
-        qtbot.waitUntil(lambda: not (proposing.busy or segmentation.is_preview_pending), timeout=30_000)
+    press(bench.next, qtbot)
+    qtbot.waitUntil(lambda: proposing.result is not None or proposing.failed, timeout=60_000)
+    qtbot.waitUntil(lambda: not (proposing.busy or segmentation.is_preview_pending), timeout=30_000)
     return bench.page("Outlines").show_tab(0)
 
 
@@ -1085,8 +1084,7 @@ def lines_about(name, page):
     return [line for line in lines if line.removeprefix("⚠ ").startswith(name)]
 
 
-@pytest.mark.parametrize("place", [0, 1])
-@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize(("place", "alone"), [(0, True), (1, False)])
 def test_a_blank_image_is_reported_once_and_others_get_proposals(model, qtbot, shown, place, alone):
     images = [1 - spots(seed, rows=4) for seed in ((1,) if alone else (1, 2))]
     images.insert(place, np.zeros_like(images[0]))
@@ -1218,7 +1216,7 @@ def test_every_step_status_fits_into_its_heading(make_napari_viewer, qtbot):
 def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot):
     for seed, size in ((1, 9), (2, 13)):
         viewer.add_labels(labels_of(seed, size=size), name=f"{size} large")
-    viewer.window._qt_window.show()
+    show_docks(viewer)
     set_choices(Session.of(viewer).choices, **QUICK)
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
     bench.pages["Images"].tour_requested.emit()

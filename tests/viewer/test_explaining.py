@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from docks import reusing_results, show_given_result, wait_until_idle
+from docks import show_given_result, wait_until_idle
 from image_makers import spots
 from napari_shape_ensembles import Settings, compare
 from napari_shape_ensembles.progress import report
@@ -31,9 +31,7 @@ def ready(task, comparison, model):
 
 
 @pytest.fixture
-def explained_task(ready, explanation, monkeypatch, qtbot):
-    """The task with its explanation, computed once for all tests."""
-    monkeypatch.setattr(explaining, "explain", lambda _: explanation)
+def explained_task(ready, qtbot):
     ready.run()
     return wait_until_idle(ready, qtbot)
 
@@ -46,9 +44,8 @@ def compared(model, qtbot):
     session = Session.of(model)
     session.attach()
     session.choices.set(settings=QUICK)
-    with reusing_results():
-        session.comparison.run()
-        wait_until_idle(session.comparison, qtbot)
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
     session.explanation.activate()
     return session.explanation
 
@@ -127,8 +124,7 @@ def test_a_new_verdict_on_the_same_data_is_adopted(explained_task, comparison, m
     assert any("inconclusive" in sentence for sentence in explained_task.result.sentences())
 
 
-def test_a_verdict_that_arrives_during_a_run_is_adopted(ready, comparison, explanation, model, qtbot, monkeypatch):
-    monkeypatch.setattr(explaining, "explain", lambda _: explanation)
+def test_a_verdict_that_arrives_during_a_run_is_adopted(ready, comparison, model, qtbot):
     judged = replace(comparison, row_depends_on_archetype=True)
     ready.run()
     show_given_result(judged, model)

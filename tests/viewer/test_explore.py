@@ -16,7 +16,6 @@ from docks import (
     position_inside,
     press,
     press_on_canvas,
-    reusing_results,
     run,
     selected_in_table,
     selected_rows,
@@ -39,8 +38,7 @@ from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 @pytest.fixture
 def finished_dock(bare_dock, qtbot):
     """The dock with a result and the window *Curves*."""
-    with reusing_results():
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
     press(bare_dock.results.explore, qtbot)
     qtbot.addWidget(bare_dock.curve_window.explorer)
     return bare_dock

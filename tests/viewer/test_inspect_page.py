@@ -6,7 +6,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QPushButton
 
-from docks import press, reusing_results, set_choices
+from docks import press, set_choices
 from fault_makers import ODD, STEP, faulty
 from image_makers import labels_with_a_fault, segmented, spots
 from napari_shape_ensembles import Settings, segment
@@ -64,8 +64,7 @@ def inspect(viewer, qtbot):
     dock.session.choices.set(settings=FAST)
     dock.inspection.a.choose(viewer.layers["one"])
     dock.inspection.b.choose(viewer.layers["two"])
-    with reusing_results():
-        pressed(dock.run_button, dock, qtbot)
+    pressed(dock.run_button, dock, qtbot)
     return viewer, dock
 
 

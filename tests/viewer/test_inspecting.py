@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 import tifffile
 
-from docks import reusing_results
 from fault_makers import ODD, faulty
 from image_makers import labels_with_a_fault, segmented, spots
 from napari_shape_ensembles import Outlines, Settings, rank_suspects, segment
@@ -21,13 +20,6 @@ from napari_shape_ensembles.viewer.inspecting import AGREE
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.splitting import layers_of, split_options
 from napari_shape_ensembles.viewer.task import JobRunner
-
-
-@pytest.fixture(autouse=True)
-def measured_once():
-    """Cache evidence for the same labels and images: its content is tested where it is computed."""
-    with reusing_results():
-        yield
 
 
 @pytest.fixture

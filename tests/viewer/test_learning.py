@@ -76,18 +76,18 @@ def test_a_model_trained_on_one_image_segments_both(session, qtbot):
 
 
 def test_one_model_is_trained_on_both_images_and_outdated_by_a_stroke(session, qtbot):
-    paint(session, 3)
+    paint(session, 2)
     session.segmentation.image.choose(session.choices.layers["two"])
-    layer = paint(session, 3, seed=2, background=False)
+    layer = paint(session, 2, seed=2, background=False)
     ended(session.learning, qtbot, session.learning.run)
-    assert [(one.name, one.objects) for one in session.learning.result.sources] == [("one", 3), ("two", 3)]
+    assert [(one.name, one.objects) for one in session.learning.result.sources] == [("one", 2), ("two", 2)]
     layer.undo()
-    assert session.learning.painted_counts()["two"] == (2, False)
+    assert session.learning.painted_counts()["two"] == (1, False)
     assert session.learning.changed_since() == ["the painted examples were changed"]
 
 
 def test_live_training_follows_strokes_and_undo(session, qtbot):
-    layer = paint(session, 3)
+    layer = paint(session, 2)
     ended(session.learning, qtbot, session.learning.run)
     session.learning.live = True
     counts = []
@@ -95,7 +95,7 @@ def test_live_training_follows_strokes_and_undo(session, qtbot):
         with qtbot.waitSignal(session.learning.finished, timeout=30_000):
             change()
         counts.append(session.learning.result.sources[0].objects)
-    assert counts == [4, 3]
+    assert counts == [3, 2]
     with qtbot.assertNotEmitted(session.learning.finished, wait=500):
         layer.refresh()  # nothing was painted
     session.learning.live = False
@@ -151,7 +151,7 @@ def test_clicking_an_object_toggles_it_as_an_example(session, qtbot):
 
 
 def test_a_saved_model_is_used_in_settings_files_and_scripts(session, qtbot, tmp_path):
-    paint(session)
+    paint(session, 2)
     ended(session.learning, qtbot, session.learning.run)
     path = tmp_path / "spots.npz"
     ended(session.learning, qtbot, lambda: session.learning.save(path))
@@ -167,7 +167,7 @@ def test_a_saved_model_is_used_in_settings_files_and_scripts(session, qtbot, tmp
 
 
 def test_a_comparison_is_saved_with_its_model(session, qtbot, tmp_path):
-    paint(session)
+    paint(session, 2)
     ended(session.learning, qtbot, session.learning.run)
     session.choices.set(settings=Settings(landmarks=60, rank=10, permutations=199))
     task = session.comparison
@@ -175,7 +175,7 @@ def test_a_comparison_is_saved_with_its_model(session, qtbot, tmp_path):
     assert task.result is not None, task.message
     model = session.choices.recipe.find
     session.learning.discard_model()
-    assert task.changed_since() == ["find was learned from 5 objects in 1 image and is not set"]
+    assert task.changed_since() == ["find was learned from 2 objects in 1 image and is not set"]
     ended(task, qtbot, lambda: task.save(tmp_path / "pair.comparison.npz"))
     ended(task, qtbot, lambda: task.open(tmp_path / "pair.comparison.npz"))
     assert session.choices.recipe.find == model

@@ -11,7 +11,6 @@ from napari_shape_ensembles.outlines import Outlines, Quality
 from napari_shape_ensembles.outlines.gate import Finding
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
-from napari_shape_ensembles.viewer.form import OutlinesForm
 from napari_shape_ensembles.viewer.segmenting import Verdict
 
 PREVIEW = "segmentation preview"
@@ -138,16 +137,6 @@ def test_the_commit_equals_the_preview(dock, viewer, qtbot):
     assert {layer.name for layer in viewer.layers} == {"one", "one labels", "one outlines"}
     turn(dock, qtbot, "method", "otsu")
     assert PREVIEW in viewer.layers
-
-
-def test_a_manual_threshold_starts_within_the_image(dock, viewer, qtbot):
-    turn(dock, qtbot, "method", "manual")
-    box = dock.form.controls["threshold"]
-    data = viewer.layers["one"].data
-    assert box.minimum() == pytest.approx(data.min(), abs=1e-3)
-    assert len(dock.segmentation.preview.diameters) == 36
-    turn(dock, qtbot, "threshold", box.maximum())
-    assert len(dock.segmentation.preview.diameters) == 0
 
 
 def test_a_manual_threshold_is_kept_for_another_image(model, qtbot):
@@ -288,47 +277,9 @@ def test_cells_between_lines_get_shared_boundaries(viewer, qtbot):
     assert (counts > 1).mean() > 0.2
 
 
-@pytest.fixture
-def form(qtbot):
-    form = OutlinesForm(Outlines())
-    qtbot.addWidget(form)
-    return form
-
-
-def test_the_form_starts_at_the_defaults_of_the_functions(form):
-    assert form.value == Outlines()
-
-
-def test_every_control_has_a_tooltip(form, dock):
-    assert all(control.toolTip() for control in form.controls.values())
+def test_every_control_has_a_tooltip(dock):
     for control in (dock.layer, dock.live, dock.run_button, dock.cancel_button, dock.planes, dock.sizes):
         assert control.toolTip()
-
-
-def test_only_relevant_controls_are_shown(form):
-    form.show()
-    method = form.controls["method"]
-    shown = {}
-    for index in range(method.count()):
-        method.setCurrentIndex(index)
-        shown[method.currentData()] = {name for name, control in form.controls.items() if not control.isHidden()}
-    assert "threshold" in shown["manual"]
-    assert "threshold" not in shown["otsu"]
-    assert {"threshold", "low"} <= shown["hysteresis"]
-    assert "window" in shown["boundaries"]
-    assert "outline_smoothing" not in shown["boundaries"]
-    assert "split_touching" not in shown["superpixels"]
-    assert "channel" not in shown["otsu"]
-
-
-def test_every_control_reaches_the_segmentation(form):
-    form.controls["method"].setCurrentIndex(form.controls["method"].findData("hysteresis"))
-    form.show_image(rgb=True, low=0, high=10, middle=5)
-    for name, value in (("threshold", 7.0), ("low", 3.0), ("min_size", 9)):
-        form.controls[name].setValue(value)
-    form.controls["channel"].setCurrentIndex(2)
-    expected = Outlines(method="hysteresis", threshold=7, low=3, min_size=9, channel=1)
-    assert form.value == expected
 
 
 def test_a_reopened_dock_shows_the_previous_state(model, qtbot):

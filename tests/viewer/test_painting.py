@@ -24,7 +24,6 @@ from docks import (
     position_inside,
     press,
     press_on_canvas,
-    reusing_results,
     run,
     selected_in_table,
     selected_rows,
@@ -159,8 +158,7 @@ def test_up_to_the_limit_every_outline_has_its_own_color(viewer):
 @pytest.fixture
 def finished_dock(dock, qtbot, few):
     """A dock in a window, with a result of painted outlines and the window *Curves*."""
-    with reusing_results():
-        run(dock, qtbot)
+    run(dock, qtbot)
     press(dock.results.explore, qtbot)
     return dock
 
@@ -239,8 +237,7 @@ def test_a_saved_comparison_opens_with_painted_outlines(qtbot, few, model, tmp_p
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
     dock = open_answer(model, qtbot)
-    with reusing_results():
-        run(dock, qtbot)
+    run(dock, qtbot)
     before = [(layer.data[0], layer.extent.world, drawn(layer)) for layer in dock.comparison.curves]
     path = tmp_path / "pair.comparison.npz"
     with qtbot.waitSignal(dock.finished, timeout=30_000):
@@ -275,15 +272,14 @@ def test_up_to_the_limit_outlines_are_shapes(qtbot, model, monkeypatch):
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed), name=name)
     dock = open_answer(model, qtbot)
-    with reusing_results():
-        run(dock, qtbot)
-        monkeypatch.setattr(layers, "MAX_SHAPES", len(dock.result.distances))
-        run(dock, qtbot)
-        assert isinstance(curves_of(model, "one"), Shapes)
-        press_on_canvas(model, position_inside(curves_of(model, "two"), 6))
-        assert selected_rows(dock) == [len(dock.result.a) + 6]
-        monkeypatch.setattr(layers, "MAX_SHAPES", len(dock.result.distances) - 1)
-        run(dock, qtbot)
+    run(dock, qtbot)
+    monkeypatch.setattr(layers, "MAX_SHAPES", len(dock.result.distances))
+    run(dock, qtbot)
+    assert isinstance(curves_of(model, "one"), Shapes)
+    press_on_canvas(model, position_inside(curves_of(model, "two"), 6))
+    assert selected_rows(dock) == [len(dock.result.a) + 6]
+    monkeypatch.setattr(layers, "MAX_SHAPES", len(dock.result.distances) - 1)
+    run(dock, qtbot)
     assert isinstance(curves_of(model, "one"), Labels)
     assert selected_rows(dock) == []
 

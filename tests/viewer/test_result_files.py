@@ -25,7 +25,6 @@ from docks import (
     open_answer,
     press,
     reopen,
-    reusing_results,
     run,
     save_as,
     set_choices,
@@ -187,8 +186,7 @@ def test_large_images_of_a_reopened_result_may_be_painted_in(qtbot, tmp_path, an
         pixels[: len(small), : len(small)] = small
         viewer.add_labels(pixels, name=name)
     dock = open_answer(viewer, qtbot)
-    with reusing_results():
-        run(dock, qtbot)
+    run(dock, qtbot)
     path = save_as(dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     reopen(viewer, path, qtbot)
     assert dock.comparison.shown.path == str(path)

@@ -37,11 +37,6 @@ def contributions():
     return PluginManifest.from_distribution(PLUGIN).contributions
 
 
-@cache
-def pair_of(key):
-    return getattr(samples, key)()
-
-
 def imported(python_name):
     module, name = python_name.split(":")
     return getattr(import_module(module), name)
@@ -59,7 +54,7 @@ def test_the_menu_lists_every_sample_by_its_title():
 
 @pytest.mark.parametrize("key", KINDS)
 def test_a_pair_becomes_two_layers_side_by_side(key):
-    pair = pair_of(key)
+    pair = getattr(samples, key)(**({"side": 256} if key.startswith("simulated") else {}))
     assert pair.title == {entry.key: entry.display_name for entry in contributions().sample_data}[key]
     first, second = layers = [Layer.create(*data) for data in sample_data.pair_layers(pair)]
     assert all(type(layer) is KINDS[key] for layer in layers)
@@ -89,7 +84,7 @@ def test_simulating_a_sample_does_not_block_the_event_loop(model, qtbot):
     layers = model.open_sample(PLUGIN, "simulated_fields")
     assert len(seen) > 10
     assert set(seen) == {0}
-    np.testing.assert_array_equal(layers[0].data, pair_of("simulated_fields").a)
+    np.testing.assert_array_equal(layers[0].data, samples.simulated_fields().a)
 
 
 def test_an_error_while_simulating_is_raised_to_the_caller(model, qtbot):

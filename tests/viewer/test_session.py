@@ -18,7 +18,6 @@ from docks import (
     in_window,
     open_answer,
     press,
-    reusing_results,
     run,
     show_docks,
     wait_until_idle,
@@ -66,8 +65,7 @@ def comparison(session):
 
 @pytest.fixture
 def finished_task(comparison, qtbot):
-    with reusing_results():
-        return compared(comparison, qtbot)
+    return compared(comparison, qtbot)
 
 
 def compared(task, qtbot):
@@ -111,10 +109,9 @@ def test_a_session_is_released_with_its_viewer(qapp):
 
 def test_replaced_curves_and_deleted_images_are_freed(bare_dock, model, qtbot):
     bare_dock.show()
-    with reusing_results():
-        run(bare_dock, qtbot)
-        before = [weakref.ref(layer) for layer in bare_dock.comparison.curves]
-        run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
+    before = [weakref.ref(layer) for layer in bare_dock.comparison.curves]
+    run(bare_dock, qtbot)
     wait_until_released(qtbot, *before)
     image = weakref.ref(model.layers["one"])
     del model.layers["one"]
@@ -321,12 +318,13 @@ def test_another_displayed_plane_is_reported_as_a_possible_change(qtbot):
     session.choices.set(settings=QUICK)
     model.dims.set_point(0, 0)
     compared(session.comparison, qtbot)
-    assert session.comparison.changed_since() == []
+    told = []
+    session.comparison.changed.connect(lambda: told.append(session.comparison.changed_since()))
     model.dims.set_point(0, 1)
     words = " was changed or shows another plane"
-    assert session.comparison.changed_since() == [f"one{words}", f"two{words}"]
+    qtbot.waitUntil(lambda: told[-1:] == [[f"one{words}", f"two{words}"]], timeout=2000)
     model.dims.set_point(0, 0)
-    assert session.comparison.changed_since() == []
+    qtbot.waitUntil(lambda: told[-1] == [], timeout=2000)
     session.detach(session.comparison)
 
 

@@ -15,7 +15,6 @@ from docks import (
     open_answer,
     press,
     reopen,
-    reusing_results,
     run,
     same,
     save_as,
@@ -54,8 +53,7 @@ def dock(model, qtbot):
 
 @pytest.fixture
 def finished_dock(dock, qtbot):
-    with reusing_results():
-        run(dock, qtbot)
+    run(dock, qtbot)
     return dock
 
 

@@ -115,13 +115,8 @@ def test_partial_results_are_shown_and_kept_on_cancel(landscape_dock, qtbot):
     assert "landmarks: " in landscape_dock.step.text()
     with qtbot.waitSignal(landscape_dock.finished, timeout=30_000):
         press(landscape_dock.cancel_button, qtbot)
-    kept = landscape_dock.result
-    assert kept.done_something
-    assert not kept.complete
     assert landscape_dock.answer.text().startswith("Cancelled. So far: one (16 curves) and two (16 curves)")
     assert landscape_dock.run_button.isEnabled()
-    qtbot.wait(300)
-    assert landscape_dock.result is kept
 
 
 def test_the_cell_under_the_mouse_is_described(landscape_dock, qtbot, monkeypatch):
@@ -138,56 +133,14 @@ def test_the_cell_under_the_mouse_is_described(landscape_dock, qtbot, monkeypatc
     assert shown == [words]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "words"),
-    [
-        ("ranks", "2, many", 'Ranks: "many" is not a number'),
-        ("landmarks", "4", "Landmarks: 4 is too small: use at least 20"),
-    ],
-)
-def test_invalid_ranges_are_reported(landscape_dock, name, text, words):
-    landscape_dock.ranges[name].setText(text)
-    assert words in landscape_dock.reason.text()
+def test_an_invalid_range_is_reported(landscape_dock):
+    landscape_dock.ranges["ranks"].setText("2, many")
+    assert 'Ranks: "many" is not a number' in landscape_dock.reason.text()
     assert not landscape_dock.run_button.isEnabled()
 
 
 def out_of_date(dock):
     return "" if dock.stale.isHidden() else dock.stale.label.text()
-
-
-def test_an_outdated_landscape_is_reported_until_valid_again(landscape_dock, qtbot):
-    dock, ranks = landscape_dock, landscape_dock.ranges["ranks"]
-    run(dock, qtbot)
-    written = ranks.text()
-    choices = dock.session.choices
-    for change, back, words in (
-        (lambda: ranks.setText("2, 5"), lambda: ranks.setText(written.replace(" ", "")), 'the range "Ranks"'),
-        (lambda: ranks.setText("many"), lambda: ranks.setText(written), "not a number or range"),
-        (
-            lambda: set_choices(choices, permutations=199),
-            lambda: set_choices(choices, permutations=99),
-            "permutations was 99 and is 199",
-        ),
-        (lambda: swap(dock), lambda: swap(dock), "other layers are chosen"),
-    ):
-        change()
-        assert words in out_of_date(dock)
-        back()
-        assert not out_of_date(dock)
-
-
-def test_swept_settings_do_not_outdate_the_result(landscape_dock, smoothing_dock, qtbot):
-    smoothing_dock.ranges["sigmas"].setText("0, 1")
-    for dock in (landscape_dock, smoothing_dock):
-        run(dock, qtbot)
-        set_choices(dock.session.choices, rank=7)
-        set_choices(dock.session.choices, landmarks=77)
-        assert not out_of_date(dock)
-    assert not out_of_date(landscape_dock)
-    set_choices(smoothing_dock.session.choices, outline_smoothing=3)
-    assert not out_of_date(smoothing_dock)
-    assert "outline smoothing 3 px" in landscape_dock.line.text()
-    assert "outline smoothing was 1 and is 3" in out_of_date(landscape_dock)
 
 
 def test_one_press_reruns_an_outdated_study(smoothing_dock, model, qtbot):
@@ -205,19 +158,6 @@ def test_one_press_reruns_an_outdated_study(smoothing_dock, model, qtbot):
     assert smoothing_dock.stale.button.isEnabled()
     model.layers.remove("one")
     assert not smoothing_dock.stale.button.isEnabled()
-
-
-def test_a_run_cancelled_at_once_keeps_the_previous_study(landscape_dock, qtbot):
-    before = run(landscape_dock, qtbot)
-    landscape_dock.ranges["landmarks"].setText("100-2000:50")
-    press(landscape_dock.run_button, qtbot)
-    assert not out_of_date(landscape_dock)
-    press(landscape_dock.cancel_button, qtbot)
-    assert landscape_dock.result is before
-    expected = f"Cancelled. This is the previous result. {before.summary()}"
-    assert landscape_dock.answer.text() == expected
-    assert landscape_dock.view.isVisibleTo(landscape_dock)
-    assert 'the range "Landmarks" was changed' in out_of_date(landscape_dock)
 
 
 def test_a_failed_run_keeps_the_previous_study_visible(landscape_dock, qtbot, monkeypatch):
@@ -300,13 +240,6 @@ def test_manually_excluded_curves_are_counted_and_can_be_restored(landscape_dock
     assert smoothing_dock.excluded.isHidden()
     landscape_dock.excluded.button.click()
     assert landscape_dock.excluded.isHidden()
-
-
-def test_errors_are_shown_in_the_panel(landscape_dock, model, qtbot):
-    model.layers["two"].data = np.zeros((50, 50), dtype=np.int32)
-    run(landscape_dock, qtbot)
-    assert "⚠ two has no usable outline" in landscape_dock.answer.text()
-    assert landscape_dock.run_button.isEnabled()
 
 
 def test_a_plot_error_is_reported_and_the_next_plot_is_drawn(landscape_dock, qtbot):

@@ -9,7 +9,7 @@ from skimage.draw import polygon2mask
 from skimage.measure import label
 
 from curve_makers import blobs, rotation
-from docks import move_on_canvas, open_answer, press_on_canvas, reusing_results, run, selected_rows
+from docks import move_on_canvas, open_answer, press_on_canvas, run, selected_rows
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings, compare
 from napari_shape_ensembles.io import Calibration, read_curves
@@ -174,8 +174,7 @@ def test_outlines_match_their_objects_in_every_view(model, qtbot, monkeypatch, c
         model.dims.order = order
     units = model.layers.extent.units
     dock = open_answer(model, qtbot)
-    with reusing_results():
-        run(dock, qtbot)
+    run(dock, qtbot)
     result, curves, selection = dock.result, dock.comparison.curves, dock.comparison.selection
     shown = list(model.dims.displayed)
     for image, ensemble, first in zip(images, (result.a, result.b), (0, len(result.a)), strict=True):

@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -58,15 +57,8 @@ def space(model, qtbot, result):
     return widget
 
 
-@pytest.fixture(scope="module")
-def explain_once():
-    """Compute each explanation once for all tests."""
-    return cache(explaining.explain)
-
-
 @pytest.fixture
-def explained(space, qtbot, monkeypatch, explain_once):
-    monkeypatch.setattr(explaining, "explain", explain_once)
+def explained(space, qtbot):
     return explain(space, qtbot)
 
 
@@ -253,16 +245,6 @@ def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
     assert space.panel.explanation is None
 
 
-def test_an_error_is_shown_in_place(space, qtbot, monkeypatch):
-    def failing(_):
-        raise RuntimeError("the reason")
-
-    monkeypatch.setattr(explaining, "explain", failing)
-    explain(space, qtbot)
-    assert "the reason" in space.status.text()
-    assert space.run_button.isEnabled()
-
-
 def test_another_comparison_drops_the_explanation(explained, result, model):
     show_given_result(compare(result.b, result.a, QUICK), model)
     assert explained.panel.explanation is None
@@ -280,31 +262,13 @@ def beside(finished_dock, model, qtbot):
     return bare_space(model, qtbot)
 
 
-def test_an_outdated_result_is_reported(beside, finished_dock, model, qtbot):
-    pixels = model.layers["one"].data
-    model.layers["one"].data = spots(7)
-    qtbot.waitUntil(lambda: "one was changed" in out_of_date(beside), timeout=2000)
-    model.layers["one"].data = pixels
-    qtbot.waitUntil(lambda: not out_of_date(beside), timeout=2000)
+def test_an_outdated_result_is_reported_and_renewed(beside, finished_dock, qtbot):
     set_choices(finished_dock.session.choices, rank=21)
     assert "rank was 20 and is 21" in out_of_date(beside)
     before = beside.explanation.explained_comparison
     with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
         press(beside.stale.button, qtbot)
     assert beside.explanation.explained_comparison is finished_dock.result is not before
-    assert not out_of_date(beside)
-
-
-def test_a_failed_run_of_compare_shapes_outdates_the_explorer(beside, finished_dock, model, qtbot):
-    before = beside.explanation.explained_comparison
-    model.layers["two"].units = ("pixel", "pixel")
-    run(finished_dock, qtbot)
-    assert finished_dock.state == "error"
-    assert beside.explanation.explained_comparison is before
-    assert "the later run failed" in out_of_date(beside)
-    model.layers["two"].units = ("um", "um")
-    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
-        press(beside.stale.button, qtbot)
     assert not out_of_date(beside)
 
 
@@ -427,8 +391,7 @@ def test_every_control_has_a_tooltip(space):
         assert control.toolTip(), control.objectName() or control
 
 
-def test_all_drawings_paint_in_both_themes(viewer, result, qtbot, monkeypatch, explain_once):
-    monkeypatch.setattr(explaining, "explain", explain_once)
+def test_all_drawings_paint_in_both_themes(viewer, result, qtbot):
     space = opened_space(viewer)
     show_given_result(result, viewer)
     explain(space, qtbot)

@@ -15,10 +15,9 @@ from ..outlines import Ensemble
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..words import counted
 from .engine import learn_groups
-from .estimates import image_numbers
 from .learning import COMPARISON_STEPS
 from .result import Comparison
-from .samples import Images, comparable
+from .samples import Images, comparable, image_counts, image_numbers
 from .settings import Settings
 
 # From this many seconds on, the expected duration is reported beforehand.
@@ -157,12 +156,6 @@ def settings_of(settings: Settings | None, words: str, changes: dict[str, Any]) 
     return replace(settings or Settings(), **changes)
 
 
-def permutes_images(a: Ensemble, b: Ensemble, settings: Settings) -> bool:
-    """Whether whole images of two samples are permuted, not single curves."""
-    several = max(len(set(side.images.tolist())) for side in (a, b)) > 1
-    return settings.permute == "images" or (settings.permute == "auto" and several)
-
-
 def expected_seconds(a: Ensemble, b: Ensemble, settings: Settings) -> float:
     """Expected duration in seconds of a comparison on this computer, to a factor of about two.
 
@@ -171,7 +164,7 @@ def expected_seconds(a: Ensemble, b: Ensemble, settings: Settings) -> float:
     total, parts = len(a) + len(b), 5 if settings.coordinates == "components" else 3
     widths = len(settings.bandwidth) if isinstance(settings.bandwidth, tuple) else 1
     units = settings.bins if settings.bins and total >= 4 * settings.bins else total
-    drawn = 0 if permutes_images(a, b, settings) or settings.null != "permutation" else 1
+    drawn = settings.null == "permutation" and settings.permutes_curves(*image_counts(a, b))
     count = parts * widths * (drawn * settings.permutations * units**2 / 2 + _PER_PAIR * total**2)
     return _seconds_per_multiplication() * count / processors()
 

@@ -129,7 +129,7 @@ class Design:
         significance, said = settings.significance, dict[str, list[str]]()
         for i, j in self.pairs:
             m, n = (int((self.group == g).sum()) for g in (i, j))
-            if permutes_curves(settings, m, n):
+            if settings.permutes_curves(m, n):
                 continue
             chosen = np.isin(self.group, (i, j))
             within = None if self.blocks is None else self.blocks[chosen]
@@ -224,11 +224,6 @@ def numbers_below(tree: Tree, name: str, total: int, count: int) -> Index:
     if count and not (found.min() >= 0 and found.max() < total):
         raise ContentError(f"{name} contains numbers other than 0 to {total - 1}")
     return found
-
-
-def permutes_curves(settings: Settings, *replicates: int) -> bool:
-    """Whether single curves are permuted between two groups with these numbers of replicates."""
-    return settings.permute == "curves" or (settings.permute == "auto" and max(replicates) < 2)
 
 
 def cannot_reach(

@@ -24,7 +24,6 @@ from ..mmd.replicates import (
 )
 from ..mmd.two_sample import pooled_mmd_test
 from ..outlines import Ensemble
-from .design import permutes_curves
 from .estimates import ratios, resamples_of_ratios
 from .learning import Learned, learn, report_step
 from .parts import Parts, form_parts, scale_parts, sides
@@ -145,7 +144,7 @@ class Groups(Sealed):
     def exchanged(self, i: int, j: int) -> str:
         """What the tests of two groups exchange: "curves", or `unit`."""
         counts = (int(np.count_nonzero(self.group == one)) for one in (i, j))
-        return "curves" if permutes_curves(self.settings, *counts) else self.unit
+        return "curves" if self.settings.permutes_curves(*counts) else self.unit
 
     def hypothesis(self, i: int, j: int) -> tuple[Index, Hypothesis]:
         """Replicates of two groups, and the hypothesis that the groups are equal."""
@@ -180,10 +179,11 @@ class Groups(Sealed):
 
     def test(self, i: int, j: int) -> tuple[MMDTest, MMDTest]:
         """Test the undulation and the scale of two groups."""
-        tests = [self._tested(test, i, j) for test in TESTS]
+        tests = [self.test_of(name, i, j) for name in TESTS]
         return tests[0], tests[1]
 
-    def _tested(self, name: str, i: int, j: int) -> MMDTest:
+    def test_of(self, name: str, i: int, j: int) -> MMDTest:
+        """One of the two tests of two groups."""
         report_step(f"testing {name}")
         settings, parts = self.settings, self.parts[name]
         if self.exchanged(i, j) == "curves":

@@ -3,7 +3,7 @@
 One table has all of them, for the window, reports, texts and files. Ratios are those of geometric means, B over A.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from ..mmd.contrasts import (
 )
 from ..mmd.kernel import Distances, median_distance, quadratic_forms
 from ..mmd.replicates import mean_kernels
-from ..outlines import Ensemble
 from .replicate_quantities import difference_of_replicates
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     """
     import pandas as pd
 
-    image, first, seed = units_of(comparison), len(comparison.a), comparison.settings.seed
+    image, first, seed = comparison.replicates, len(comparison.a), comparison.settings.seed
     measured = {name: values for name, values in comparison.components.items() if values.ndim == 1}
     lacking = comparison.descriptors[:, -2] if comparison.descriptors.shape[1] > 1 else np.zeros(0)
     if lacking.any():  # logarithms of the unfilled share of the convex hull; all 0 with too few pixels for it
@@ -95,22 +94,6 @@ def p_values(test: MMDTest, parts: Collection[str]) -> tuple[float, float]:
     """Smallest p-value of some parts of a test, and the one adjusted for all parts; NaN if none of them was tested."""
     found = [(one.p_value, test.adjusted[name]) for name, one in test.parts.items() if described(name) in parts]
     return min(found, default=(np.nan, np.nan))
-
-
-def units_of(comparison: Comparison) -> Index | None:
-    """Image or replicate of each curve, (N,), if these are the units of the tests; None if curves are."""
-    units: Index | None = comparison.replicates
-    return units
-
-
-def image_numbers(sides: Sequence[Ensemble]) -> Index:
-    """Image of each outline, (N,), numbered over all sides."""
-    numbers, count = [], 0
-    for side in sides:
-        names, own = np.unique(side.images, return_inverse=True)
-        numbers.append(count + own)
-        count += len(names)
-    return np.concatenate(numbers).astype(np.intp)
 
 
 def resamples_of_ratios(first: int, total: int, seed: int, image: Index | None = None) -> Real:

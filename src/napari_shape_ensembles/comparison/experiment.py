@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._types import Real
-from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
+from ..archive import ContentError, StrPath, Tree
 from ..checks import several
 from ..mmd import MMDTest
-from ..mmd.replicates import DRAWS, MeanKernels, closed_p_values
+from ..mmd.replicates import DRAWS, MeanKernels, adjusted, closed_p_values
 from ..outlines import Ensemble
 from ..outlines.gate import reasons_of_sets
 from ..outlines.resolution import at_one_pixel_size
@@ -29,13 +29,14 @@ from .design import Design, checked_design
 from .engine import MEASURED, TESTS, Groups, enough_permutations, learn_groups
 from .experiment_words import EFFECTS
 from .figures import plot_experiment
-from .hypotheses import HypothesisTests, Joint, adjusted
+from .hypotheses import HypothesisTests, Joint
 from .inputs import Inputs
 from .learning import COMPARISON_STEPS, Learned
 from .outline_table import outline_table
 from .replicate_quantities import ReplicateQuantities
 from .result import Comparison, software_versions
 from .samples import sample_of
+from .saved import EXPERIMENT, Saved
 from .settings import Settings
 from .verdict import DIFFERS, INCONCLUSIVE, reachable, table_row
 
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-#: Format name of a saved experiment, and the newest version of its layout (docs/files.md).
-FORMAT, LAYOUT = "shape-ensembles experiment", 1
 # From this many contrasts on, a table is a screen: the false discovery rate is controlled, and null distributions,
 # of several megabytes each, are not kept.
 _MIN_SCREEN_CONTRASTS = 20
@@ -58,7 +57,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Experiment:
+class Experiment(Saved):
     """Comparison of several groups of images: a row for each contrast, tests of all groups at once, and effects.
 
     Attributes
@@ -85,6 +84,8 @@ class Experiment:
     >>> bool(result.contrast("sieved", "raw").scale.p_value == result.table["scale_p"][0])
     True
     """
+
+    FORMAT = EXPERIMENT
 
     groups: Groups
     design: Design
@@ -221,7 +222,7 @@ class Experiment:
             p_values, small = (table[f"{test}_{kind}"].to_numpy(dtype=float) for kind in ("p", "small_sample_p"))
             table[f"{test}_p_adjusted"] = self._adjusted(test, p_values, table["permuted"])
             table[f"{test}_small_sample_p_adjusted"] = adjusted(small, self.correction)
-        clear = np.array([not reason for reason in self.faults_that_count], dtype=np.bool_)
+        clear = np.array([not reason for reason in self.faults], dtype=np.bool_)
         least = table[[f"{test}_least_p" for test in TESTS]].max(axis=1).astype(float)
         for name, kind, within_reach in (
             ("case", "p_adjusted", reachable(self.settings, least, table["permuted"])),
@@ -273,31 +274,27 @@ class Experiment:
         )
 
     @cached_property
-    def _all_faults(self) -> list[str]:
+    def all_faults(self) -> tuple[str, ...]:
+        """Serious faults of the outlines of each contrast, and last those of all groups; "" if there are none."""
         pooled = [self.groups.sample(group) for group in range(len(self.design.groups))]
-        return [reason or "" for reason in reasons_of_sets(pooled, [*self.design.pairs, range(len(pooled))])]
+        return tuple(reason or "" for reason in reasons_of_sets(pooled, [*self.design.pairs, range(len(pooled))]))
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Serious faults of the outlines of each contrast, in the order of the table; "" if there are none."""
-        return tuple(self._all_faults[:-1])
+        """Faults that count against each contrast, in the order of the table: none if they are overruled."""
+        return ("",) * len(self.design.pairs) if self.settings.overrule else self.all_faults[:-1]
 
     @property
     def overall_fault(self) -> str:
         """The same of the outlines of all groups, which withholds the answers of `overall`."""
-        return self._all_faults[-1]
-
-    @property
-    def faults_that_count(self) -> Sequence[str]:
-        """The same, "" if they are overruled."""
-        return [""] * len(self.design.pairs) if self.settings.overrule else self.faults
+        return "" if self.settings.overrule else self.all_faults[-1]
 
     @property
     def withheld(self) -> tuple[str, ...]:
         """For each contrast, the faults of its outlines that withhold its row; "" if none do, or too few replicates."""
         least, permuted = (self.table[f"{test}_least_p"] for test in TESTS), self.table["permuted"]
         within_reach = np.all([reachable(self.settings, one, permuted) for one in least], axis=0)
-        return tuple(reason if ok else "" for reason, ok in zip(self.faults_that_count, within_reach, strict=True))
+        return tuple(reason if ok else "" for reason, ok in zip(self.faults, within_reach, strict=True))
 
     def overruled(self) -> Experiment:
         """Return the same result with the cases that faults of the outlines withheld."""
@@ -523,26 +520,11 @@ class Experiment:
                 found[f"test of {column}.{name}.small sample"] = getattr(test, f"{name}_small_sample").p_value
         return found
 
-    def save(self, path: StrPath, *, view: Tree | None = None) -> None:
-        """Write the whole experiment to a file atomically; as `Comparison.save`.
-
-        Parameters
-        ----------
-        path : path
-            Such as "doses.experiment.npz", which napari recognizes.
-        view : dict, optional
-            State of a viewer, to be restored: JSON-compatible numbers, strings, lists and dicts of them.
-        """
-        tree = {**self.to_tree(), "numbers": records.columns_tree(self.numbers()), "view": view or {}}
-        write_archive(path, FORMAT, LAYOUT, tree)
-
-    @classmethod
-    def load(cls, path: StrPath, *, memory: float | None = None) -> Experiment:
-        """Read an experiment written by `save`, to the same digits; as `Comparison.load`."""
-        return read_archive(path, FORMAT, LAYOUT, cls.of_tree, memory)
+    def _archived(self) -> Tree:
+        return {**self.to_tree(), "numbers": records.columns_tree(self.numbers())}
 
     def to_tree(self) -> Tree:
-        """Return the whole result as arrays, numbers and strings, for `archive` (docs/files.md)."""
+        """Return the whole experiment as arrays, numbers and strings."""
         groups, learned = self.groups, self.groups.learned
         return {
             "design": self.design.to_tree(),
@@ -560,12 +542,12 @@ class Experiment:
             "correction": self.correction,
             "note": groups.note,
             "versions": software_versions(),
-            **({} if self.inputs is None else {"inputs": self.inputs.to_tree()}),
+            **({} if self.inputs is None else {"inputs": asdict(self.inputs)}),
         }
 
     @classmethod
     def of_tree(cls, tree: Tree) -> Experiment:
-        """Restore a result from `to_tree`, to the same digits; raises ValueError for invalid data."""
+        """Restore an experiment from `to_tree`, to the same digits; raises ValueError for invalid data."""
         design = Design.of_tree(records.value(tree, "design", dict))
         kept = {
             name: records.value(tree, name, dict)

@@ -57,7 +57,7 @@ def overall(result: Any, given: Sequence[str], interactions: Sequence[tuple[str,
 def _joint_sentence(
     result: Any, tested: Callable[[], HypothesisTests], differs: str, alike: str, before: str = ""
 ) -> str:
-    if result.overall_fault and not result.settings.overrule:
+    if result.overall_fault:
         return f"{before and ' '}{INCONCLUSIVE} ({result.overall_fault})"
     try:
         found = tested()
@@ -76,7 +76,7 @@ def _joint_sentence(
 
 def _adjusted_ratios(result: Any, given: Sequence[str]) -> str:
     """Describe the adjusted ratios of two groups."""
-    if len(result.design.groups) > 2 or (result.overall_fault and not result.settings.overrule):
+    if len(result.design.groups) > 2 or result.overall_fault:
         return ""
     second, words = (result.design.group == 1).astype(np.float64), ""
     try:
@@ -96,7 +96,8 @@ def warnings(result: Any) -> tuple[str, ...]:
     found = [*result.design.notes, *(f"{words}." for words in result.design.forecast(result.settings)[:3])]
     if result.groups.note:
         found.append(f"{result.groups.note}.")
-    reasons = [reason for reason in dict.fromkeys(result.faults) if reason] or [*filter(None, [result.overall_fault])]
+    *of_contrasts, of_all = result.all_faults
+    reasons = [*filter(None, dict.fromkeys(of_contrasts))] or [*filter(None, [of_all])]
     found += [f"{reason}." for reason in reasons[:_LISTED]]
     if len(reasons) > _LISTED:
         found.append(f"{counted(len(reasons) - _LISTED, 'more contrast')} of outlines with other faults.")

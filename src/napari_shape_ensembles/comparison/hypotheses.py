@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._types import Index, Real
-from ..mmd.replicates import DRAWS, Hypothesis, MeanKernels, ReplicateTest, SmallSampleTest, replicate_test
+from ..mmd.replicates import (
+    DRAWS,
+    Hypothesis,
+    MeanKernels,
+    ReplicateTest,
+    SmallSampleTest,
+    adjusted,
+    replicate_test,
+)
 from .engine import QUANTITIES, TESTS, Groups
 from .replicate_quantities import Difference, ReplicateQuantities
 from .verdict import INCONCLUSIVE
@@ -125,7 +133,7 @@ def equivalence(experiment: Any, margin: float, form: float, of_replicates: floa
         same = table[f"{test}_p_adjusted"] <= level
         cells.append(np.where(same, "=", np.where(differs, "0", "1")))
     cases = [f"{u}∧{s}" for u, s in zip(*cells, strict=True)]
-    cases = [INCONCLUSIVE if reason else case for case, reason in zip(cases, experiment.faults_that_count, strict=True)]
+    cases = [INCONCLUSIVE if reason else case for case, reason in zip(cases, experiment.faults, strict=True)]
     table.insert(1, "case", cases)
     return table
 
@@ -139,20 +147,6 @@ def relative_p(group: Index, difference: Difference, i: int, j: int, margin: flo
     sizes = [np.count_nonzero(group == one) for one in (i, j)]
     t = difference.value / max(difference.error, np.finfo(float).tiny)
     return float(ncf.cdf(t**2, 1, difference.freedom, margin**2 / (1 / sizes[0] + 1 / sizes[1])))
-
-
-def adjusted(p_values: Real, correction: str) -> Real:
-    """Holm's family-wise p-values, or those of Benjamini and Hochberg; NaN is kept and not counted."""
-    found = np.full(len(p_values), np.nan)
-    known = np.flatnonzero(~np.isnan(p_values))
-    order = known[np.argsort(p_values[known], kind="stable")]
-    count = len(order)
-    if correction == "family":
-        found[order] = np.minimum(np.maximum.accumulate(p_values[order] * np.arange(count, 0, -1)), 1)
-    else:
-        steps = p_values[order] * count / np.arange(1, count + 1)
-        found[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1)
-    return found
 
 
 def _ranks(columns: Real) -> Real:

@@ -1,10 +1,10 @@
 """Provenance of a result: input files with their checksums, and how they were read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from ..archive import ContentError, Tree
+from ..archive import ContentError
 
 _CHECKSUM = 64
 
@@ -76,17 +76,9 @@ class Inputs:
         """Paths of the files."""
         return tuple(file.path for file in self.files)
 
-    def to_tree(self) -> Tree:
-        """Return the inputs as a tree for an archive."""
-        return {
-            "files": [asdict(file) for file in self.files],
-            "recipe": dict(self.recipe),
-            "curve_column": self.curve_column,
-        }
-
     @classmethod
     def of_tree(cls, tree: Mapping[str, Any]) -> "Inputs":
-        """Restore the inputs from the result of `to_tree`.
+        """Restore the inputs from the result of `dataclasses.asdict`.
 
         Raises
         ------
@@ -94,7 +86,7 @@ class Inputs:
             For anything else.
         """
         files, recipe = tree.get("files"), tree.get("recipe")
-        if not isinstance(files, list) or not isinstance(recipe, Mapping):
+        if not isinstance(files, list | tuple) or not isinstance(recipe, Mapping):
             raise ContentError("its inputs are not a list of files with a recipe")
         column = tree.get("curve_column")
         return cls(tuple(map(_file, files)), dict(recipe), None if column is None else str(column))

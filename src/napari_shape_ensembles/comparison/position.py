@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ..mmd.dependence import DependenceTest, independence_test
 from ..outlines import Ensemble
 from ..words import counted
-from .estimates import image_numbers
 from .figures import plot_position
 from .learning import learn
 from .parts import form_parts, scale_parts
 from .result import Comparison
+from .samples import image_numbers
 from .settings import Settings
 
 if TYPE_CHECKING:

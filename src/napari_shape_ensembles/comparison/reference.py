@@ -183,7 +183,7 @@ class Reference:
             raise ValueError(f"{listed(empty)}: no usable outline: check the segmentation, or leave the image out")
         images, _, self.note = at_one_pixel_size(images, [])
         names = distinct([image.name for image in images])
-        self.images = tuple(image.derived(image.curves, name=name) for image, name in zip(images, names, strict=True))
+        self.images = tuple(_named(image, name) for image, name in zip(images, names, strict=True))
         of_images = (
             names
             if replicates is None
@@ -652,6 +652,10 @@ def _by_image(ensemble: Ensemble) -> list[Ensemble]:
     for part, name in zip(parts, names, strict=True):
         part.name = name
     return parts
+
+
+def _named(image: Ensemble, name: str) -> Ensemble:
+    return image if image.name == name else image.derived(image.curves, name=name)
 
 
 def _in_unit(image: Ensemble, unit: str) -> Ensemble:

@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._types import Index, Real
-from ..archive import StrPath, Tree, read_archive, write_archive
+from ..archive import Tree
 from ..checks import RandomState, Sealed
 from ..mmd import MMDTest, dependence_test
 from ..mmd.dependence import DependenceTest
@@ -29,6 +29,8 @@ from .inputs import Inputs
 from .outline_table import DISTANCES, outline_table, witness_columns
 from .parts import Parts, form_parts, scale_parts
 from .quantities import components
+from .samples import image_counts
+from .saved import COMPARISON, Saved
 from .settings import Settings
 from .verdict import (
     DEPENDS_ON_ARCHETYPE,
@@ -43,9 +45,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-
-#: Format name of a saved comparison, and the newest version of its layout (docs/files.md).
-FORMAT, LAYOUT = "shape-ensembles comparison", 1
 
 _PARTS = ("a", "b", "settings", "space", "coordinates", "undulation", "scale", "matches", "versions")
 _FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype", "archetypes_agree")
@@ -64,7 +63,7 @@ def software_versions() -> dict[str, str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Sealed):
+class Comparison(Sealed, Saved):
     """Result of `compare`, and a contrast of an `experiment`: the row of the truth table, both tests, the coordinates.
 
     Attributes
@@ -128,6 +127,8 @@ class Comparison(Sealed):
     (0.005, True)
     """
 
+    FORMAT = COMPARISON
+
     a: Ensemble
     b: Ensemble
     settings: Settings
@@ -169,7 +170,7 @@ class Comparison(Sealed):
     @cached_property
     def image_counts(self) -> tuple[int, int]:
         """Numbers of images of a and of b."""
-        return len(set(self.a.images.tolist())), len(set(self.b.images.tolist()))
+        return image_counts(self.a, self.b)
 
     @cached_property
     def unit_counts(self) -> tuple[int, int]:
@@ -440,51 +441,7 @@ class Comparison(Sealed):
             scale_mean=self.space.scale_mean_,
         )
 
-    def planned_power(
-        self,
-        count: int | tuple[int, int],
-        *,
-        size_ratio: float = 1.0,
-        elongation_ratio: float = 1.0,
-        draws: int = 200,
-        random_state: RandomState = 0,
-    ) -> float:
-        """Probability that the test of scale detects a given difference at given numbers of curves.
-
-        Parameters
-        ----------
-        count : int or (int, int)
-            Number of outlines planned on each side.
-        size_ratio, elongation_ratio : float
-            Ratio of the lengths of B's outlines to A's; ratio of their elongations (length to width).
-        draws : int
-            Number of simulated experiments: 200 estimate a probability of one half to ± 0.07.
-        random_state : int, Generator or RandomState
-            Seed of the draws.
-
-        Raises
-        ------
-        ValueError
-            For ratios that are not positive, fewer than two outlines or one draw, or a comparison that permuted images.
-
-        Notes
-        -----
-        Bootstrap: outlines are resampled with replacement after removing the difference between the samples; B's are
-        scaled, and stretched along their own axes; the whole test is done with permutations. This is the power for
-        outlines that are drawn independently: if images or animals are replicated, see `ReplicateQuantities.planning`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from napari_shape_ensembles import compare, samples
-        >>> a, b = (drawn[np.arange(len(drawn)) < 100] for drawn in samples.powder_outlines().ensembles())
-        >>> result = compare(a, b, landmarks=60, rank=10, permutations=199, significance=0.05)
-        >>> few, many = (result.planned_power(count, elongation_ratio=1.1, draws=50) for count in (20, 80))
-        >>> few < 0.5 < many
-        True
-        """
-        ratios = {"size_ratio": size_ratio, "elongation_ratio": elongation_ratio}
-        return planned_power(self, count, **ratios, draws=draws, random_state=random_state)
+    planned_power = planned_power
 
     def dependence(self) -> DependenceTest:
         """Test whether undulation and scale depend on each other within the samples; see `dependence_test`."""
@@ -507,25 +464,6 @@ class Comparison(Sealed):
         """Return the result as one sentence."""
         return answer.summary(self)
 
-    def save(self, path: StrPath, *, view: Tree | None = None) -> None:
-        """Write the whole comparison to a file atomically.
-
-        Parameters
-        ----------
-        path : path
-            Such as "nuclei.comparison.npz", which napari recognizes.
-        view : dict, optional
-            State of a viewer, to be restored: JSON-compatible numbers, strings, lists and dicts of them.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written; an existing file of that name is kept.
-        ValueError
-            For ids or a view that cannot be stored.
-        """
-        write_archive(path, FORMAT, LAYOUT, {**self._tree(), "view": view or {}})
-
     def numbers(self) -> dict[str, Any]:
         """Return every number of the result by name: shape space, coordinates, and both tests with their parts.
 
@@ -542,7 +480,7 @@ class Comparison(Sealed):
         >>> numbers["case"], numbers["scale.p_value"], numbers["coordinates.t"].shape
         ('1∧0', 0.005, (469, 10))
         """
-        tree = self._tree()
+        tree = self.to_tree()
         known = ("space", "coordinates", "undulation", "scale", "matches")
         small = {"small_sample": np.array(tree.get("small_sample", []))}
         return {"case": self.case} | records.flattened({name: tree[name] for name in known} | small)
@@ -572,28 +510,8 @@ class Comparison(Sealed):
         tests = {"undulation": self.undulation, "scale": self.scale}
         return summary_html(self.summary(), self.case, tests, self.warnings, self.undecided)
 
-    @classmethod
-    def load(cls, path: StrPath, *, memory: float | None = None) -> "Comparison":
-        """Read a comparison written by `save`, to the same digits. Nothing in the file is executed.
-
-        Parameters
-        ----------
-        path : path
-        memory : float, optional
-            Memory limit in GiB; by default 4.
-
-        Raises
-        ------
-        ValueError
-            For a file of another kind, of a newer version of this software, a damaged one, or one that exceeds the
-            memory limit.
-        OSError
-            If the file does not exist, or cannot be read.
-        """
-        return read_archive(path, FORMAT, LAYOUT, cls._of, memory)
-
-    def _tree(self) -> Tree:
-        """Tree of a saved comparison (docs/files.md), without its view."""
+    def to_tree(self) -> Tree:
+        """Return the whole comparison as arrays, numbers and strings."""
         return {
             "a": records.ensemble_tree(self.a),
             "b": records.ensemble_tree(self.b),
@@ -609,12 +527,12 @@ class Comparison(Sealed):
             **({} if self.p_adjusted is None else {"p_adjusted": list(self.p_adjusted)}),
             **({} if self.small_sample is None else {"small_sample": list(self.small_sample)}),
             "note": self.note,
-            **({} if self.inputs is None else {"inputs": self.inputs.to_tree()}),
+            **({} if self.inputs is None else {"inputs": asdict(self.inputs)}),
         }
 
     @classmethod
-    def _of(cls, tree: Tree) -> "Comparison":
-        """Restore the comparison from the result of `_tree`."""
+    def of_tree(cls, tree: Tree) -> "Comparison":
+        """Restore a comparison from `to_tree`, to the same digits; raises ValueError for invalid data."""
         parts = {name: records.value(tree, name, dict) for name in _PARTS}
         a, b = records.ensemble_of_tree(parts["a"]), records.ensemble_of_tree(parts["b"])
         space, count = records.space_of(parts["space"]), len(a) + len(b)
@@ -641,20 +559,3 @@ class Comparison(Sealed):
             inputs=Inputs.of_tree(records.value(tree, "inputs", dict)) if "inputs" in tree else None,
             **{name: records.value(parts["matches"], name, bool) for name in _FLAGS},
         )
-
-
-def read_view(path: StrPath, kind: str = FORMAT) -> Tree:
-    """Return the `view` that was passed to `Comparison.save`, or to `Experiment.save`; errors as those of `load`.
-
-    Examples
-    --------
-    >>> from napari_shape_ensembles import Settings, compare, samples
-    >>> from napari_shape_ensembles.io import read_comparison_view
-    >>> a, b = samples.powder_outlines().ensembles()
-    >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
-    >>> result.save("comparison.npz", view={"color by": "product"})
-    >>> read_comparison_view("comparison.npz")
-    {'color by': 'product'}
-    """
-    view: Tree = read_archive(path, kind, LAYOUT, lambda tree: records.value(tree, "view", dict))
-    return view

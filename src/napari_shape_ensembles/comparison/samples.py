@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._types import Index
 from ..outlines import Ensemble
 from ..outlines.resolution import at_one_pixel_size
 
@@ -70,3 +71,18 @@ def require_curves(ensembles: Sequence[Ensemble]) -> None:
                 + (f" ({reasons})" if reasons else "")
                 + ": check the segmentation and the minimum size"
             )
+
+
+def image_counts(a: Ensemble, b: Ensemble) -> tuple[int, int]:
+    """Numbers of images of two samples."""
+    return len(set(a.images.tolist())), len(set(b.images.tolist()))
+
+
+def image_numbers(sides: Sequence[Ensemble]) -> Index:
+    """Image of each outline, (N,), numbered over all sides."""
+    numbers, count = [], 0
+    for side in sides:
+        names, own = np.unique(side.images, return_inverse=True)
+        numbers.append(count + own)
+        count += len(names)
+    return np.concatenate(numbers).astype(np.intp)

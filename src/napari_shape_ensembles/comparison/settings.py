@@ -204,6 +204,10 @@ class Settings:
         if isinstance(self.bandwidth, tuple) and len(set(self.bandwidth)) < len(self.bandwidth):
             raise ValueError(f"bandwidth contains a multiple twice: {self.bandwidth!r}")
 
+    def permutes_curves(self, *replicates: int) -> bool:
+        """Whether single curves are permuted between two groups with these numbers of images or replicates."""
+        return self.permute == "curves" or (self.permute == "auto" and max(replicates) < 2)
+
     @classmethod
     def paper(cls, **changes: Any) -> "Settings":
         """Return the settings of the paper: arc length, one raw match, a random archetype, raw coordinates.

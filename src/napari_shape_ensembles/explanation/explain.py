@@ -10,7 +10,6 @@ from .._types import Real
 from ..checks import expect
 from ..comparison import Comparison
 from ..comparison.answer import Statement, names_of, ratio_sentence, statements
-from ..comparison.estimates import units_of
 from ..comparison.verdict import INCONCLUSIVE
 from ..mmd.contrasts import standardised_difference
 from ..mmd.family import FamilyTests, family_tests
@@ -198,7 +197,7 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     expect(comparison, Comparison, "explain takes the Comparison that compare returns")
     space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)
     _check_curve_counts(comparison)
-    image = units_of(comparison)
+    image = comparison.replicates
     draws = _draws(comparison, image)
     level = comparison.settings.significance
     with reporting(progress):

@@ -172,7 +172,7 @@ def tables(explanation: Explanation, swaps: tuple[Swap, ...] = ()) -> list[Table
 
 
 def _title(explanation: Explanation) -> str:
-    a, b = explanation.comparison.a.name or "A", explanation.comparison.b.name or "B"
+    a, b = titles_of(explanation.comparison)
     return f"Outlines of {a} and {b}"
 
 
@@ -220,7 +220,9 @@ def _mode_table(explanation: Explanation) -> Table:
         )
         for mode in modes.order()[:_MAX_LISTED].tolist()
     ]
-    headings = ("mode", "adjusted p", "B − A in sd", "sd B / A", "variance", "correlates with (rank correlation)")
+    a, b = modes.samples
+    correlates = "correlates with (rank correlation)"
+    headings = ("mode", "adjusted p", f"{b} − {a} in sd", f"sd {b} / {a}", "variance", correlates)
     return f"The {len(rows)} of {len(modes)} modes with the smallest p-values", headings, rows
 
 
@@ -232,15 +234,17 @@ def _descriptor_table(explanation: Explanation) -> Table:
             found.tests.names, found.tests.adjusted, found.difference, found.medians.T, strict=True
         )
     ]
-    headings = ("descriptor", "adjusted p", "B − A in sd", "median of A", "median of B")
+    a, b = names_of(explanation.comparison)
+    headings = ("descriptor", "adjusted p", f"{b} − {a} in sd", f"median of {a}", f"median of {b}")
     return "Hand-picked descriptors, for comparison", headings, rows
 
 
 def _swap_table(explanation: Explanation, swaps: tuple[Swap, ...]) -> Table:
+    names = dict(zip("AB", names_of(explanation.comparison), strict=True))
     rows = [
         (
-            f"form of {swap.form}, scale of {swap.scale}",
-            swap.against,
+            f"form of {names[swap.form]}, scale of {names[swap.scale]}",
+            names[swap.against],
             swap.case,
             ", ".join(swap.found()) or "nothing",
             ", ".join(swap.expected(explanation.comparison)) or "nothing",
@@ -256,14 +260,14 @@ def _settings_tables(explanation: Explanation) -> list[Table]:
     settings = [(name.replace("_", " "), value) for name, value in vars(result.settings).items()]
     left_out = [
         (side, count, reason)
-        for side, ensemble in (("A", result.a), ("B", result.b))
+        for side, ensemble in zip(names_of(result), (result.a, result.b), strict=True)
         for reason, count in ensemble.dropped.items()
     ]
     found: list[Table] = [
         ("Settings", ("setting", "value"), settings),
         ("Versions", ("software", "version"), list(result.versions.items())),
     ]
-    return [*found, ("Left out", ("image", "objects", "reason"), left_out)] if left_out else found
+    return [*found, ("Left out", ("sample", "objects", "reason"), left_out)] if left_out else found
 
 
 def _text(words: object) -> str:

@@ -32,7 +32,8 @@ class Swap:
     Attributes
     ----------
     form, scale, against : {"A", "B"}
-        Sources of the forms and the scales, and the sample the new curves are compared with.
+        Sources of the forms and the scales, and the sample the new curves are compared with: A is the first of the
+        comparison, B the second.
     of_form, of_scale : Comparison
         Comparisons of the new curves, traced anew from their outlines: for the test of undulation, and for that of
         scale. The replaced part is tested between all curves, the kept part between halves.

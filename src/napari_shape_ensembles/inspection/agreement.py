@@ -84,7 +84,7 @@ class Agreement:
         """Numbers of matched objects of a and of b without a usable outline, such as those at the border."""
         matched, alone = len(self.matching.pairs), (self.matching.only_a, self.matching.only_b)
         curves = self.comparison.a, self.comparison.b
-        a, b = (matched + len(own) - len(side) for own, side in zip(alone, curves, strict=True))
+        a, b = (matched + len(unmatched) - len(side) for unmatched, side in zip(alone, curves, strict=True))
         return a, b
 
 

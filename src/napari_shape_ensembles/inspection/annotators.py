@@ -14,7 +14,7 @@ from scipy import ndimage
 
 from .._types import Real
 from ..checks import several
-from ..comparison.hypotheses import adjusted
+from ..mmd.replicates import adjusted
 from ..outlines import match_labels
 from ..palette import axes_of
 from ..progress import report
@@ -102,34 +102,34 @@ class Annotators:
         import pandas as pd  # slow to import, and not needed for a comparison
 
         labels, number, count = self.consensus.copy(), int(self.consensus.max(initial=0)), len(self.names)
-        found, notes = dict[int, tuple[float, list[str]]](), dict[int, list[str]]()
+        disputes, notes = dict[int, tuple[float, list[str]]](), dict[int, list[str]]()
         for box, row in self._by_weight():
-            own = {name: self._planes[name][box] == row[name] for name in self.names if row[name]}
-            words = [f"marked by {row['votes']} of {count}: {', '.join(own)}"] if row["votes"] < count else []
+            masks = {name: self._planes[name][box] == row[name] for name in self.names if row[name]}
+            words = [f"marked by {row['votes']} of {count}: {', '.join(masks)}"] if row["votes"] < count else []
             label = int(row["label"])
             if not label:
-                marked = sum(mask.astype(np.uint8) for mask in own.values()) * 2 > row["votes"]
+                marked = sum(mask.astype(np.uint8) for mask in masks.values()) * 2 > row["votes"]
                 under, pixels = np.unique(labels[box][marked], return_counts=True)
                 if pixels[under > 0].sum() * 2 > marked.sum():
                     other = int(under[under > 0][pixels[under > 0].argmax()])
-                    notes.setdefault(other, []).append(f"{', '.join(own)} split or outlined it differently")
+                    notes.setdefault(other, []).append(f"{', '.join(masks)} split or outlined it differently")
                     continue
                 label = number = number + 1
                 labels[box][marked & (labels[box] == 0)] = label
             iou = float(np.nan_to_num(row["iou"]))
             if row["votes"] > 1:
                 words += [f"mean IoU {iou:.2f}"] if iou < _MIN_REPORTED_IOU else []
-                areas = {name: float(mask.sum()) for name, mask in own.items()}
+                areas = {name: float(mask.sum()) for name, mask in masks.items()}
                 for name, area in areas.items():
                     others = np.median([value for other, value in areas.items() if other != name])
                     if row["votes"] > 2 and abs(np.log(area / others)) > np.log(_MIN_AREA_RATIO):
                         words.append(f"{name} outlines {area / others:.2g} times the area of the others")
             share = row["votes"] * (row["votes"] - 1) / (count * (count - 1))
-            found[label] = 1 - share * iou, words
+            disputes[label] = 1 - share * iou, words
         there = {*np.unique(labels).tolist()}
         rows = [
             (label, score, "; ".join([*dict.fromkeys(notes.get(label, [])), *words]))
-            for label, (score, words) in found.items()
+            for label, (score, words) in disputes.items()
             if label in there
         ]
         table = pd.DataFrame(sorted(rows), columns=["label", "score", "reasons"])
@@ -147,16 +147,16 @@ class Annotators:
             where[name] = dict(
                 zip(values.tolist(), zip(areas.tolist(), first.tolist(), boxes, strict=True), strict=True)
             )
-        found = []
+        weighted = []
         for row in self.objects.to_dict("records"):
             areas, firsts, boxes = zip(*(where[name][row[name]] for name in self.names if row[name]), strict=True)
             box = tuple(
                 slice(min(side.start for side in sides), max(side.stop for side in sides))
                 for sides in zip(*boxes, strict=True)
             )
-            found.append(((-row["votes"], -sum(areas), min(firsts)), box, row))
-        found.sort(key=lambda one: one[0])
-        return [(box, row) for _, box, row in found]
+            weighted.append(((-row["votes"], -sum(areas), min(firsts)), box, row))
+        weighted.sort(key=lambda one: one[0])
+        return [(box, row) for _, box, row in weighted]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot areas and circularities of each annotator relative to the others; returns the Matplotlib axes."""
@@ -168,12 +168,12 @@ class Annotators:
         for shift, (measure, words, mark) in enumerate(_MEASURES):
             rows = self.tendencies[self.tendencies["measure"] == measure].set_index("annotator")
             for place, name in enumerate(reversed(names)):
-                found, y = rows.loc[name], place + 0.15 - 0.3 * shift
-                if found["low"] > 0 and np.isfinite(found["high"]):
-                    ax.plot([found["low"], found["high"]], [y, y], color=f"C{shift}")
-                style = "full" if found["p_adjusted"] < _LEVEL else "none"
+                tendency, y = rows.loc[name], place + 0.15 - 0.3 * shift
+                if tendency["low"] > 0 and np.isfinite(tendency["high"]):
+                    ax.plot([tendency["low"], tendency["high"]], [y, y], color=f"C{shift}")
+                style = "full" if tendency["p_adjusted"] < _LEVEL else "none"
                 label = None if place else words
-                ax.plot(found["effect"], y, mark, color=f"C{shift}", fillstyle=style, label=label)
+                ax.plot(tendency["effect"], y, mark, color=f"C{shift}", fillstyle=style, label=label)
         ax.set_xscale("log")
         ax.xaxis.set_major_locator(LogLocator(subs=(1, 1.1, 1.25, 1.5, 2, 3, 5, 7, 8, 9)))
         ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -196,8 +196,8 @@ class Annotators:
             f"{len(self.objects)} objects are marked by a majority, {everyone} by all."
         )
         clear = self.tendencies[self.tendencies["p_adjusted"] < _LEVEL]
-        told = [f"{row.annotator} {row.words}" for row in clear.itertuples()]
-        return f"{words} {'; '.join(told)}." if told else f"{words} No annotator differs consistently from the others."
+        consistent = [f"{row.annotator} {row.words}" for row in clear.itertuples()]
+        return f"{words} {'; '.join(consistent) or 'No annotator differs consistently from the others'}."
 
 
 def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou: float = 0.5) -> Annotators:
@@ -259,8 +259,8 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
             raise ValueError(f"{name}: {error}") from error
     shapes = {plane.labels.shape: name for name, plane in planes.items()}
     if len(shapes) > 1:
-        found = " and ".join(f"{shape} ({name})" for shape, name in sorted(shapes.items()))
-        raise ValueError(f"label sets of one image must have the same shape, not {found}")
+        sizes = " and ".join(f"{shape} ({name})" for shape, name in sorted(shapes.items()))
+        raise ValueError(f"label sets of one image must have the same shape, not {sizes}")
     names = tuple(planes)
     pairs, overlaps, divided = [], [], []
     for done, (a, b) in enumerate(itertools.combinations(range(len(names)), 2)):
@@ -331,10 +331,10 @@ def _consensus(
         given[place] = number_of[plane.labels]
     best, most = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     areas = np.bincount(given.ravel(), minlength=majority.sum() + 1)
-    for own in given:
-        count = (given == own).sum(axis=0) * (own > 0)
-        better = (count > most) | ((count == most) & (areas[own] > areas[best]) & (own > 0))
-        best[better], most[better] = own[better], count[better]
+    for assigned in given:
+        count = (given == assigned).sum(axis=0) * (assigned > 0)
+        better = (count > most) | ((count == most) & (areas[assigned] > areas[best]) & (assigned > 0))
+        best[better], most[better] = assigned[better], count[better]
     needed = np.append(0, votes[majority])[best]
     return np.where(2 * most > needed, best, 0).astype(np.int32), numbers, votes
 
@@ -364,9 +364,9 @@ def _tendencies(
     values = {}
     for measure, key, _ in _MEASURES:
         table = np.full(groups.shape, np.nan)
-        for place, found in enumerate(measured):
-            if found:
-                table[:, place] = np.append(np.nan, np.log(found[key]))[groups[:, place]]
+        for place, measures in enumerate(measured):
+            if measures:
+                table[:, place] = np.append(np.nan, np.log(measures[key]))[groups[:, place]]
         values[measure] = table
     rows = []
     for place, name in enumerate(names):

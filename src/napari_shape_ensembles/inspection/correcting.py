@@ -136,8 +136,8 @@ class CorrectedLabels:
         """Assign the background enclosed by a label to it; other objects in its holes are kept, with their holes."""
         box = self._box(label)
         here = self.labels[box]
-        own = here == label
-        hole = ndimage.binary_fill_holes(own) & ~own
+        mask = here == label
+        hole = ndimage.binary_fill_holes(mask) & ~mask
         for other in np.unique(here[hole & (here != 0)]):
             hole &= ~ndimage.binary_fill_holes(hole & (here == other))
         return self._apply_change("fill holes", box, np.where(hole, label, here), f"label {label} has no hole")
@@ -162,8 +162,8 @@ class CorrectedLabels:
         together = np.logical_or.reduce(each)
         square = np.ones((3, 3), dtype=bool)
         gap = ndimage.binary_closing(together, square, iterations=margin)
-        for own in each:  # only between the labels, not in concavities of one of them
-            gap &= ~ndimage.binary_closing(own, square, iterations=margin)
+        for mask in each:  # only between the labels, not in concavities of one of them
+            gap &= ~ndimage.binary_closing(mask, square, iterations=margin)
         gap = gap[margin:-margin, margin:-margin] & (here == 0)
         return self._apply_change("merge", box, np.where(np.isin(here, labels) | gap, labels[0], here), "")
 
@@ -178,16 +178,16 @@ class CorrectedLabels:
             their own; a connected object is cut at its narrowest neck.
         """
         box = self._box(label)
-        own = self.labels[box] == label
+        mask = self.labels[box] == label
         if line is None:
-            pieces, count = ndimage.label(own, np.ones((3, 3)))
-            parts = pieces if count > 1 else _cut_at_neck(own)
+            pieces, count = ndimage.label(mask, np.ones((3, 3)))
+            parts = pieces if count > 1 else _cut_at_neck(mask)
             failed = f"label {label} has no neck: draw the line of the cut, or erase one across it"
         else:
             corner = [side.start for side in box]
-            parts = _cut_along_line(own, np.asarray(line, dtype=np.float64) - corner)
+            parts = _cut_along_line(mask, np.asarray(line, dtype=np.float64) - corner)
             failed = f"the line does not cut label {label} in two: draw it all the way across"
-        sizes = np.bincount(parts[own])[1:]
+        sizes = np.bincount(parts[mask])[1:]
         if len(sizes) < 2:
             raise ValueError(failed)
         keep = int(sizes.argmax()) + 1
@@ -195,7 +195,7 @@ class CorrectedLabels:
         number = self._new_label(len(sizes) - 1)
         for part in range(1, len(sizes) + 1):
             if part != keep:
-                new[own & (parts == part)] = number
+                new[mask & (parts == part)] = number
                 number += 1
         return self._apply_change("split", box, new, failed)
 
@@ -317,10 +317,10 @@ class CorrectedLabels:
         return Ensemble([curves[i] for i in order], ids=ids[order], dropped=dropped, **options)
 
     def _box(self, label: int) -> tuple[slice, ...]:
-        own = self.labels == label
-        if label <= 0 or not own.any():
+        mask = self.labels == label
+        if label <= 0 or not mask.any():
             raise ValueError(f"there is no label {label}")
-        rows, columns = (np.flatnonzero(own.any(axis=axis)) for axis in (1, 0))
+        rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
         return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
 
     def _new_label(self, count: int = 1) -> int:
@@ -428,18 +428,18 @@ class CorrectedStack:
         # One key per plane, also if it is counted from the end.
         key = tuple(index(at) % most for at, most in zip(place, others, strict=True)), (rows, columns)
         given = np.array(plane_at(self.original, *key))  # a copy, as the array may be painted on in the meantime
-        known = self.planes.get(key)
+        corrected = self.planes.get(key)
         numbered = numbered_pieces(given)
-        if known is None or not np.array_equal(known.original, numbered):
-            if known is not None:
-                known._propagate = _ignore_change
-            self.planes[key] = known = CorrectedLabels(numbered, by=self.by, highest=self._highest_of_all)
+        if corrected is None or not np.array_equal(corrected.original, numbered):
+            if corrected is not None:
+                corrected._propagate = _ignore_change
+            self.planes[key] = corrected = CorrectedLabels(numbered, by=self.by, highest=self._highest_of_all)
             if numbered is not given:
-                self._pieces.add(known)
-            known._propagate = partial(self._propagate_change, key)
-            for other, own in self.planes.items():
-                self._propagate_pixels(other, own.labels != own.original, to=[key])
-        return known
+                self._pieces.add(corrected)
+            corrected._propagate = partial(self._propagate_change, key)
+            for other, crossing in self.planes.items():
+                self._propagate_pixels(other, crossing.labels != crossing.original, to=[key])
+        return corrected
 
     def _propagate_change(self, key: "Plane", change: Change) -> None:
         """Propagate the pixels of a change, made or undone, to intersecting planes."""
@@ -449,15 +449,15 @@ class CorrectedStack:
 
     def _propagate_pixels(self, key: "Plane", which: Mask, to: "list[Plane]") -> None:
         """Copy pixels of a plane to intersecting ones, except in masks, which are labeled separately in each plane."""
-        own = self.planes[key]
+        source = self.planes[key]
         for other in to:
             crossing = self.planes[other]
-            if other == key or {own, crossing} & self._pieces:
+            if other == key or {source, crossing} & self._pieces:
                 continue
             here, there = _at_places(key, other), _at_places(other, key)
             if here is None or there is None:
                 continue
-            chosen, given, taken = which[here], own.labels[here], crossing.labels[there]
+            chosen, given, taken = which[here], source.labels[here], crossing.labels[there]
             if any(key[1][place] == other[1][1 - place] for place in (0, 1)):  # rows of one are columns of the other
                 chosen, given = chosen.T, given.T
             taken[chosen] = given[chosen]
@@ -469,16 +469,16 @@ class CorrectedStack:
         pieces = self._pieces.intersection(self.planes.values())
         if (pieces or whole.dtype == bool) and self._is_mask:
             last = whole.ndim - 2, whole.ndim - 1
-            axes = next((axes for (_, axes), own in self.planes.items() if own in pieces), last)
+            axes = next((axes for (_, axes), corrected in self.planes.items() if corrected in pieces), last)
             others = [length for axis, length in enumerate(whole.shape) if axis not in axes]
             mask, whole = whole, np.zeros(whole.shape, dtype=np.int32)
             for place in np.ndindex(*others):
                 plane_at(whole, place, axes)[...] = numbered_pieces(plane_at(mask, place, axes))
-        for key, own in self.planes.items():
-            plane, differs = plane_at(whole, *key), own.labels != own.original
-            new = own.labels[differs]
-            if own in pieces and not self._is_mask:  # components have the number of their label here
-                new = np.where((new > 0) & (new <= own.original.max()), plane.max(), new)
+        for key, corrected in self.planes.items():
+            plane, differs = plane_at(whole, *key), corrected.labels != corrected.original
+            new = corrected.labels[differs]
+            if corrected in pieces and not self._is_mask:  # components have the number of their label here
+                new = np.where((new > 0) & (new <= corrected.original.max()), plane.max(), new)
             if new.max(initial=0) > np.iinfo(whole.dtype).max:
                 raise ValueError(f"{whole.dtype} labels cannot hold {new.max()}: convert them to a wider type")
             plane[differs] = new
@@ -487,7 +487,7 @@ class CorrectedStack:
     @property
     def changes(self) -> list[Change]:
         """Changes of all planes, without undone ones."""
-        return list(itertools.chain.from_iterable(own.changes for own in self.planes.values()))
+        return list(itertools.chain.from_iterable(corrected.changes for corrected in self.planes.values()))
 
     @property
     def log(self) -> "pd.DataFrame":
@@ -495,16 +495,16 @@ class CorrectedStack:
         import pandas as pd  # slow to import, and not needed for corrections
 
         rows = []
-        for (place, axes), own in self.planes.items():
+        for (place, axes), corrected in self.planes.items():
             others = (axis for axis in range(self.original.ndim) if axis not in axes)
             words = ", ".join(f"axis {axis} = {at}" for axis, at in zip(others, place, strict=True))
-            logged = own.log.itertuples(index=False, name=None)
-            rows += [(change.number, words, *row) for change, row in zip(own.changes, logged, strict=True)]
+            logged = corrected.log.itertuples(index=False, name=None)
+            rows += [(change.number, words, *row) for change, row in zip(corrected.changes, logged, strict=True)]
         return pd.DataFrame([row for _, *row in sorted(rows)], columns=["plane", *_LOG_COLUMNS])
 
     def _highest_of_all(self) -> int:
         """The highest corrected label of any plane: one number in two planes is one object."""
-        return max([self._highest, *(int(own.labels.max()) for own in [*self.planes.values()])])
+        return max([self._highest, *(int(corrected.labels.max()) for corrected in [*self.planes.values()])])
 
     @cached_property
     def _highest(self) -> int:
@@ -549,20 +549,20 @@ def numbered_pieces(plane: ArrayLike) -> NDArray[np.integer]:
     return given if given.dtype.kind in "iu" and np.array_equal(numbered, given.clip(min=0)) else numbered
 
 
-def _cut_at_neck(own: Mask) -> NDArray[np.integer]:
+def _cut_at_neck(mask: Mask) -> NDArray[np.integer]:
     """Cut an object at the narrowest place between its two widest; returns one part if it has no neck."""
-    depth = ndimage.gaussian_filter(ndimage.distance_transform_edt(np.pad(own, 1)), 1.0)[1:-1, 1:-1] * own
-    peaks, count = ndimage.label((depth == ndimage.maximum_filter(depth, 5)) & own, np.ones((3, 3)))
+    depth = ndimage.gaussian_filter(ndimage.distance_transform_edt(np.pad(mask, 1)), 1.0)[1:-1, 1:-1] * mask
+    peaks, count = ndimage.label((depth == ndimage.maximum_filter(depth, 5)) & mask, np.ones((3, 3)))
     if count < 2:
-        return own.astype(np.int64)
+        return mask.astype(np.int64)
     heights = ndimage.maximum(depth, peaks, np.arange(1, count + 1))
-    basins = watershed(-depth, peaks, mask=own)
+    basins = watershed(-depth, peaks, mask=mask)
     # Merge the basin with the shallowest saddle into its neighbor until two are left.
     while count > 2:
         low, into = _shallowest(basins, depth, heights)
         basins[basins == low] = into
         count -= 1
-    return np.unique(basins, return_inverse=True)[1].reshape(own.shape) + (0 if (basins == 0).any() else 1)
+    return np.unique(basins, return_inverse=True)[1].reshape(mask.shape) + (0 if (basins == 0).any() else 1)
 
 
 def _shallowest(basins: NDArray[np.integer], depth: NDArray[np.float64], heights: Any) -> tuple[int, int]:
@@ -576,17 +576,17 @@ def _shallowest(basins: NDArray[np.integer], depth: NDArray[np.float64], heights
     return (low, high) if heights[low - 1] <= heights[high - 1] else (high, low)
 
 
-def _cut_along_line(own: Mask, line: NDArray[np.float64]) -> NDArray[np.integer]:
+def _cut_along_line(mask: Mask, line: NDArray[np.float64]) -> NDArray[np.integer]:
     """Parts of an object on the two sides of a line; pixels on the line are assigned to the nearer part."""
     if line.ndim != 2 or line.shape[0] < 2 or line.shape[1] != 2 or not np.isfinite(line).all():
         raise ValueError(f"a line must have two or more points, finite rows and columns, not shape {line.shape}")
     steps = [np.linspace(a, b, int(4 * np.abs(b - a).max()) + 2) for a, b in itertools.pairwise(line)]
     points = np.round(np.concatenate(steps)).astype(int)
-    inside = ((points >= 0) & (points < own.shape)).all(axis=1)
-    cut = np.zeros(own.shape, dtype=bool)
+    inside = ((points >= 0) & (points < mask.shape)).all(axis=1)
+    cut = np.zeros(mask.shape, dtype=bool)
     cut[tuple(points[inside].T)] = True
     # A diagonal line of pixels still separates 4-connected parts.
-    parts, count = ndimage.label(own & ~cut)
+    parts, count = ndimage.label(mask & ~cut)
     if count < 2:
-        return own.astype(np.int64)
-    return watershed(np.zeros(own.shape), parts, mask=own)
+        return mask.astype(np.int64)
+    return watershed(np.zeros(mask.shape), parts, mask=mask)

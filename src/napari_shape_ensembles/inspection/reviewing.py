@@ -149,25 +149,25 @@ class Review:
         ]
         # Earlier corrections are already included in the outlines.
         self._traced = [
-            None if own is None else (own.labels.copy(), ensemble)
-            for own, ensemble in zip(self.corrected, inspection.ensembles, strict=True)
+            None if copy is None else (copy.labels.copy(), ensemble)
+            for copy, ensemble in zip(self.corrected, inspection.ensembles, strict=True)
         ]
-        self.verdicts = [dict(known) for known in [*verdicts, *[{}] * count][:count]]
+        self.verdicts = [dict(given) for given in [*verdicts, *[{}] * count][:count]]
         self._implied: list[set[int]] = [set() for _ in range(count)]  # labels that are wrong as they were corrected
         # Verdicts by their entry, and corrections by their image, each with what undoes it.
         self._history: list[tuple[Entry | int, Callable[[], None]]] = []
         resumed = [
             (change.number, image, change.labels)
-            for image, own in enumerate(self.corrected)
-            if own is not None
-            for change in own.changes
+            for image, copy in enumerate(self.corrected)
+            if copy is not None
+            for change in copy.changes
         ]
         for _, image, changed in sorted(resumed):
             self._history.append((image, partial(self._undo_change, image, self._imply_wrong(image, changed))))
         self._unmeasured: dict[int, set[int]] = {}  # image -> labels changed since they were measured
         self.regions = [
-            (None, None) if own is None or image is None else unlabelled(own.labels, image)
-            for own, image in zip(self.corrected, self.images, strict=True)
+            (None, None) if copy is None or image is None else unlabelled(copy.labels, image)
+            for copy, image in zip(self.corrected, self.images, strict=True)
         ]
         self.inspection = inspection
         self._rank()
@@ -193,20 +193,20 @@ class Review:
                     "image": image,
                     "label": self._numbers(image),
                     "index": -1,
-                    "score": found["score"].astype(float),
-                    "reasons": found["reasons"],
+                    "score": missing["score"].astype(float),
+                    "reasons": missing["reasons"],
                 }
             )
-            for image, (found, _) in enumerate(self.regions)
-            if found is not None and len(found)
+            for image, (missing, _) in enumerate(self.regions)
+            if missing is not None and len(missing)
         ]
         if places:
             table = pd.concat([table, *places], ignore_index=True)
         touched = [set(self._touched(image)) for image in range(len(self.corrected))]
         verdicts = [self._all_verdicts(image) for image in range(len(self.corrected))]
-        said = {True: "wrong", False: "right", None: ""}
+        marks = {True: "wrong", False: "right", None: ""}
         table["mark"] = [
-            "corrected" if label in touched[image] else said[verdicts[image].get(label)]
+            "corrected" if label in touched[image] else marks[verdicts[image].get(label)]
             for image, label in zip(table["image"].tolist(), table["label"].tolist(), strict=True)
         ]
         seen = (table["mark"] != "").to_numpy()
@@ -215,23 +215,23 @@ class Review:
     def reasons(self, entry: Entry) -> str:
         """Reasons why a label is suspicious."""
         table = self.table
-        own = table[(table["image"] == entry.image) & (table["label"] == entry.label)]
-        return str(own["reasons"].iloc[0]) if len(own) else ""
+        rows = table[(table["image"] == entry.image) & (table["label"] == entry.label)]
+        return str(rows["reasons"].iloc[0]) if len(rows) else ""
 
     def without_curve(self, image: int) -> "tuple[pd.DataFrame, list[NDArray[np.float64]]]":
         """Id, score and reasons of entries without a curve in an image, and the outline (m, 2) of each in pixels."""
-        table, own = self.table, self.corrected[image]
+        table, corrected = self.table, self.corrected[image]
         rows = table[(table["image"] == image) & (table["index"] < 0)].rename(columns={"label": "id"})
         rows = rows[["id", "score", "reasons"]].reset_index(drop=True)
-        if own is None or not len(rows):
+        if corrected is None or not len(rows):
             return rows.iloc[:0], []
-        found, regions = self.regions[image]
-        numbers = {} if found is None else {number: k + 1 for k, number in enumerate(self._numbers(image).tolist())}
-        boxes = _boxes_of(own.labels)
+        missing, regions = self.regions[image]
+        numbers = {} if missing is None else {number: k + 1 for k, number in enumerate(self._numbers(image).tolist())}
+        boxes = _boxes_of(corrected.labels)
         places = {} if regions is None else dict(enumerate(ndimage.find_objects(regions), start=1))
         outlines = []
         for number in rows["id"].tolist():
-            plane, value = (own.labels, number) if number > 0 else (regions, numbers[number])
+            plane, value = (corrected.labels, number) if number > 0 else (regions, numbers[number])
             box = boxes[number] if number > 0 else places[value]
             pixels = np.pad(np.asarray(plane)[box] == value, 1)
             corner = np.array([side.start for side in box]) - 1
@@ -242,22 +242,22 @@ class Review:
         """Numbers of labels, and of those right, wrong, and corrected, including deleted ones."""
         marks = self.table["mark"].value_counts().to_dict()
         gone = sum(
-            len(np.setdiff1d(self._touched(image), own.labels))
-            for image, own in enumerate(self.corrected)
-            if own is not None
+            len(np.setdiff1d(self._touched(image), corrected.labels))
+            for image, corrected in enumerate(self.corrected)
+            if corrected is not None
         )
         marks["corrected"] = marks.get("corrected", 0) + gone
         return {"all": sum(marks.values())} | {mark: marks.get(mark, 0) for mark in ("right", "wrong", "corrected")}
 
     def pixels(self, entry: Entry) -> NDArray[np.bool_]:
         """Mask of a label, or of an unlabeled region, in its image."""
-        own = self._labels(entry.image)
+        corrected = self._labels(entry.image)
         if entry.label > 0:
-            return own.labels == entry.label
+            return corrected.labels == entry.label
         _, regions = self.regions[entry.image]
         numbers = self._numbers(entry.image).tolist()
         if regions is None or entry.label not in numbers:
-            return np.zeros(own.labels.shape, dtype=bool)
+            return np.zeros(corrected.labels.shape, dtype=bool)
         return np.asarray(regions == numbers.index(entry.label) + 1)
 
     # Verdicts and corrections.
@@ -271,10 +271,10 @@ class Review:
 
     def suggestion(self, entry: Entry) -> str:
         """The correction of `FIXES` that the first reason suggests."""
-        said = self.reasons(entry)
-        if " pieces: " in said.split(";")[0]:
+        reasons = self.reasons(entry)
+        if " pieces: " in reasons.split(";")[0]:
             return "split"
-        return next((action for words, action in _SUGGESTED_FIXES if said.startswith(words)), "redraw")
+        return next((action for words, action in _SUGGESTED_FIXES if reasons.startswith(words)), "redraw")
 
     def fix(self, entry: Entry, action: str, other: int | None = None) -> Change:
         """Correct a label on the copy.
@@ -292,8 +292,8 @@ class Review:
         ValueError
             If nothing would change, with the reason.
         """
-        own = self._labels(entry.image)
-        own.by = self.by
+        corrected = self._labels(entry.image)
+        corrected.by = self.by
         if entry.label < 0 and action != "add":
             raise ValueError("there is no label here yet: add it first")
         if entry.label > 0 and action == "add":
@@ -304,11 +304,11 @@ class Review:
             if other is None:
                 raise ValueError(f"label {entry.label} touches no other: pick the label to merge it with")
         steps: dict[str, Callable[[], Change]] = {
-            "fill holes": lambda: own.fill_holes(entry.label),
-            "split": lambda: own.split(entry.label),
-            "merge": lambda: own.merge(entry.label, int(other or 0)),
-            "delete": lambda: own.delete(entry.label),
-            "add": lambda: own.redraw(0, self.pixels(entry)),
+            "fill holes": lambda: corrected.fill_holes(entry.label),
+            "split": lambda: corrected.split(entry.label),
+            "merge": lambda: corrected.merge(entry.label, int(other or 0)),
+            "delete": lambda: corrected.delete(entry.label),
+            "add": lambda: corrected.redraw(0, self.pixels(entry)),
         }
         if action not in steps:
             raise ValueError(f"{action!r} is not one of the corrections: {', '.join(steps)}")
@@ -316,11 +316,11 @@ class Review:
 
     def paint(self, image: int, plane: ArrayLike) -> Change | None:
         """Record what was painted on the copy of an image; None if nothing was."""
-        own = self._labels(image)
-        if np.array_equal(own.labels, plane):
+        corrected = self._labels(image)
+        if np.array_equal(corrected.labels, plane):
             return None
-        own.by = self.by
-        return self._record_change(image, own.paint(plane))
+        corrected.by = self.by
+        return self._record_change(image, corrected.paint(plane))
 
     def undo(self) -> Entry | int:
         """Undo the last verdict or correction; returns the entry concerned, or the number of the corrected image."""
@@ -346,10 +346,10 @@ class Review:
         """Return a function for another thread that measures and traces the corrected images; see `take`."""
         jobs = {}
         for image in sorted(self._unmeasured):
-            own, traced = self._labels(image), self._traced[image]
+            corrected, traced = self._labels(image), self._traced[image]
             assert traced is not None
             copy = CorrectedLabels(traced[0])
-            copy.labels = own.labels.copy()
+            copy.labels = corrected.labels.copy()
             ranked = self.inspection.suspects[image] is not None
             jobs[image] = copy, traced[1], self.images[image], ranked
         return partial(_renewed, jobs, self._outlines)
@@ -369,32 +369,34 @@ class Review:
 
         Labels that were saved once have to be saved again even if all is undone, as the file still holds the changes.
         """
-        own = self.corrected[image]
-        return own is not None and (bool(own.changes) or own.saved or self.inspection.suspects[image] is None)
+        corrected = self.corrected[image]
+        return corrected is not None and (
+            bool(corrected.changes) or corrected.saved or self.inspection.suspects[image] is None
+        )
 
     # Helpers.
 
     def _labels(self, image: int) -> CorrectedLabels:
-        own = self.corrected[image]
-        if own is None:
+        corrected = self.corrected[image]
+        if corrected is None:
             raise ValueError("only labels can be corrected here: edit shapes in their own layer")
-        return own
+        return corrected
 
     def _touched(self, image: int) -> tuple[int, ...]:
-        own = self.corrected[image]
-        return () if own is None or not own.changes else own.touched
+        corrected = self.corrected[image]
+        return () if corrected is None or not corrected.changes else corrected.touched
 
     def _numbers(self, image: int) -> "pd.Series":
         """Stable numbers of the unlabeled regions: those of their central pixels."""
-        found, regions = self.regions[image]
-        assert found is not None
+        missing, regions = self.regions[image]
+        assert missing is not None
         assert regions is not None
-        return -(found["row"].astype(int) * regions.shape[1] + found["column"].astype(int) + 1)
+        return -(missing["row"].astype(int) * regions.shape[1] + missing["column"].astype(int) + 1)
 
     def _record_change(self, image: int, change: Change) -> Change:
         suspects = self.inspection.suspects[image]
-        known = () if suspects is None else suspects.table.index
-        wrong = self._imply_wrong(image, [label for label in change.labels if label in known])
+        measured = () if suspects is None else suspects.table.index
+        wrong = self._imply_wrong(image, [label for label in change.labels if label in measured])
         for entry in wrong:
             self._update_tick(entry)
         self._history.append((image, partial(self._undo_change, image, wrong)))
@@ -441,12 +443,12 @@ class Review:
 
     def _rank(self) -> None:
         """Rank all images again by the verdicts, and list them."""
-        said = []
+        given = []
         for image, verdicts in enumerate(map(self._all_verdicts, range(len(self.verdicts)))):
-            own, touched = self.inspection.suspects[image], self._touched(image)
-            listed = set() if own is None else {*own.table.index} - {*touched}
-            said.append({label: wrong for label, wrong in verdicts.items() if label in listed})
-        self.inspection = self.inspection.ranked(self.ticks, said)
+            suspects, touched = self.inspection.suspects[image], self._touched(image)
+            listed = set() if suspects is None else {*suspects.table.index} - {*touched}
+            given.append({label: wrong for label, wrong in verdicts.items() if label in listed})
+        self.inspection = self.inspection.ranked(self.ticks, given)
         self.table = self._listed()
 
 

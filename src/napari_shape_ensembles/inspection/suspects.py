@@ -414,7 +414,7 @@ def relative_evidence(measured: pd.DataFrame, spread: Mapping[str, float]) -> pd
     here = ((raw - middle) / (apart + 1e-9)).clip(-10, 10).add_suffix(" here")
     size = np.log(measured["area"])
     size -= size.median()
-    own = pd.DataFrame(
+    sizes = pd.DataFrame(
         {
             "size": size,
             "size apart": size.abs(),
@@ -422,7 +422,7 @@ def relative_evidence(measured: pd.DataFrame, spread: Mapping[str, float]) -> pd
             "radius": np.sqrt(measured["area"].median()),
         }
     )
-    return pd.concat([raw, here, own], axis=1)
+    return pd.concat([raw, here, sizes], axis=1)
 
 
 def _relative_evidence(measured: pd.DataFrame) -> pd.DataFrame:
@@ -517,7 +517,7 @@ def reasons(
     ]
     if seen is not None:
         trees = confirming or {fault: trees_of(fault) for fault in _CONFIRMED_REASONS}
-        sure = {fault: 1 / (1 + np.exp(-own.log_odds(seen))) > _MIN_PROBABILITY for fault, own in trees.items()}
+        sure = {fault: 1 / (1 + np.exp(-some.log_odds(seen))) > _MIN_PROBABILITY for fault, some in trees.items()}
         reach = max(1.5, 0.2 * np.sqrt(typical["area"] / np.pi))
         stray = (table["contrast"] < 0.25) & (table["edge_here"] < 0.4 * typical["edge_here"])
         moved = (beyond["shift"] > reach) & (beyond["leak_share"] > 0.08) & (beyond["missed_share"] > 0.08)

@@ -1,6 +1,6 @@
 """Readers and writers of results and foreign formats."""
 
-from ..comparison.result import read_view as read_comparison_view
+from ..comparison.saved import read_view as read_comparison_view
 from .calibration import Calibration, read_calibration
 from .corrected import read_log, save_corrected
 from .curve_files import read_curves, write_curves

@@ -72,6 +72,14 @@ class Calibration:
             )
         object.__setattr__(self, "unit", length_unit(self.unit))
 
+    @property
+    def ome(self) -> dict[str, object]:
+        """Metadata that `tifffile.imwrite` takes for an OME-TIFF; empty if the size is not known."""
+        if self.unit == "pixel":
+            return {}
+        sizes: dict[str, object] = {f"PhysicalSize{axis}": size for axis, size in zip("YX", self.scale, strict=True)}
+        return sizes | {f"PhysicalSize{axis}Unit": self.unit for axis in "YX"}
+
     def __str__(self) -> str:
         height, width = self.scale
         size = f"{height:g}" if height == width else f"{height:g} × {width:g}"
@@ -118,8 +126,8 @@ def read_calibration(path: StrPath) -> Calibration:
     import tifffile  # imported lazily
 
     with errors_named(path, "TIFF"), tifffile.TiffFile(path) as tiff:
-        for source, read in _SOURCES.items():
-            found = read(tiff)
+        for source, (kind, read) in _SOURCES.items():
+            found = read(tiff) if not kind or getattr(tiff, kind) else None
             # Uncalibrated microscopes write a size of 0, and some programs the unit "pixel".
             if found is None or unit_name(found[2]).lower() in _NO_UNIT or 0 in found[:2]:
                 continue
@@ -202,7 +210,7 @@ def _unit(stated: str) -> str:
 
 
 def _ome(tiff: Any) -> Stated | None:
-    element = _pixels_element(tiff) if tiff.is_ome else None
+    element = _pixels_element(tiff)
     if element is None:
         return None
     rows, columns = (element.get(f"PhysicalSize{axis}") for axis in "YX")
@@ -220,8 +228,6 @@ def _pixels_element(tiff: Any) -> ElementTree.Element | None:
 
 
 def _imagej(tiff: Any) -> Stated | None:
-    if not tiff.is_imagej:
-        return None
     tags = tiff.pages[0].tags
     unit = str((tiff.imagej_metadata or {}).get("unit", ""))
     if "XResolution" not in tags or "YResolution" not in tags:
@@ -268,10 +274,11 @@ def _micrometres(rows: Any, columns: Any) -> Stated | None:
     return None if rows is None or columns is None else (float(rows) * 1e6, float(columns) * 1e6, _MICROMETRE)
 
 
-_SOURCES: dict[str, Callable[[Any], Stated | None]] = {
-    "OME-TIFF": _ome,
-    "ImageJ TIFF": _imagej,
-    "FEI/Thermo Fisher tags": _fei,
-    "Zeiss tags": _zeiss,
-    "Tescan tags": _tescan,
+# Name of each source, the property of tifffile.TiffFile by which it is recognized, if any, and its reader.
+_SOURCES: dict[str, tuple[str, Callable[[Any], Stated | None]]] = {
+    "OME-TIFF": ("is_ome", _ome),
+    "ImageJ TIFF": ("is_imagej", _imagej),
+    "FEI/Thermo Fisher tags": ("is_fei", _fei),
+    "Zeiss tags": ("is_sem", _zeiss),
+    "Tescan tags": ("", _tescan),
 }

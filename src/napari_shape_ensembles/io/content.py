@@ -1,13 +1,25 @@
 """Bytes of foreign files, within the memory budget."""
 
+import bz2
+import gzip
 import json
+import lzma
 import os
 import zipfile
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
+from io import BytesIO
 from typing import Any
 
 from ..archive import ContentError, StrPath, opened
 from ..budget import reserve, reserve_json
+
+# Decompressors by magic number.
+_DECOMPRESSORS: Mapping[bytes, Callable[[BytesIO], Any]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ": lzma.LZMAFile,
+}
+_CHUNK_BYTES = 2**20
 
 
 def bytes_of(path: StrPath) -> bytes:
@@ -16,6 +28,18 @@ def bytes_of(path: StrPath) -> bytes:
         size = os.fstat(file.fileno()).st_size
         reserve(size)
         return file.read(size)
+
+
+def decompressed(content: bytes) -> bytes:
+    """Decompress a gzip, bzip2 or xz file within the memory budget; other content is returned unchanged."""
+    opener = next((opener for first, opener in _DECOMPRESSORS.items() if content.startswith(first)), None)
+    if opener is None:
+        return content
+    pieces, file = [], opener(BytesIO(content))
+    while piece := file.read(_CHUNK_BYTES):
+        reserve(len(piece))
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def json_of(path: StrPath) -> Any:

@@ -198,10 +198,7 @@ def write_labels(
     else:
         import tifffile
 
-        metadata: dict[str, object] = {"axes": axes.names}
-        if calibration is not None and sized:
-            for axis, size in zip("YX", calibration.scale, strict=True):
-                metadata |= {f"PhysicalSize{axis}": size, f"PhysicalSize{axis}Unit": calibration.unit}
+        metadata: dict[str, object] = {"axes": axes.names, **(calibration.ome if calibration else {})}
         for axis, (step, unit) in axes.steps.items():
             field = "TimeIncrement" if axis == "T" else f"PhysicalSize{axis}"
             metadata |= {field: step, f"{field}Unit": unit}

@@ -4,7 +4,6 @@ A square grid has one pixel per point. On a hexagonal grid every point is two pi
 one pixel: in this brick layout each point touches its six hexagonal neighbors, and areas are preserved.
 """
 
-import gzip
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from .._types import Index, Real
 from ..archive import ContentError, StrPath, errors_named, opened
 from ..budget import budget, reserve
 from ..outlines.exchange import needed
-from .content import bytes_of
+from .content import bytes_of, decompressed
 
 Grid = Literal["square", "hexagonal"]
 
@@ -187,49 +186,36 @@ def read_ebsd(path: StrPath, *, memory: float | None = None) -> EBSDMap:
     ending = next((ending for ending in ENDINGS if str(path).lower().endswith(ending)), None)
     if ending is None:
         raise ContentError(f"{Path(path).name}: unknown map format; the extension is not one of {', '.join(ENDINGS)}")
-    if ending.endswith(".gz"):
-        with tempfile.TemporaryDirectory() as folder:
-            return read_ebsd(_unpacked(Path(path), Path(folder), memory), memory=memory)
     with opened(path):
         pass  # raise system errors before those of a library
     with errors_named(path, "orientation map"), budget(memory):
-        if ending in (".h5", ".hdf5", ".h5ebsd"):
-            _refuse_claims(path)
-        return _map(_loaded(path, ending), Path(path).stem)
+        needed("orix", "ebsd", "an orientation map")
+        from orix import io
 
-
-def _unpacked(path: Path, folder: Path, memory: float | None) -> Path:
-    """Unpack a .gz file into a folder, within the memory budget."""
-    target = folder / path.stem
-    with errors_named(path, "packed map"), budget(memory), opened(path) as packed, target.open("wb") as file:
-        content = gzip.GzipFile(fileobj=packed)
-        while part := content.read(2**20):
-            reserve(len(part))
-            file.write(part)
-    return target
-
-
-def _loaded(path: StrPath, ending: str) -> Any:
-    needed("orix", "ebsd", "an orientation map")
-    from orix import io
-
-    options = {"autogen_names": False} if ending == ".ang" else {}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="loadtxt: input contained no data")  # an error follows
-        with _readable(Path(path), ending) as readable:
-            return io.load(str(readable), **options)
+        with _readable(Path(path), ending) as readable, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="loadtxt: input contained no data")  # an error follows
+            options = {"autogen_names": False} if readable.suffix.lower() == ".ang" else {}
+            return _map(io.load(str(readable), **options), Path(path).name.removesuffix(".gz").rpartition(".")[0])
 
 
 @contextmanager
 def _readable(path: Path, ending: str) -> Iterator[Path]:
-    """Yield the file, or a copy in ASCII if it is not: orix expects UTF-8, and older headers are in Latin-1."""
-    content = bytes_of(path) if ending in (".ang", ".ctf") else b""
+    """Yield the file, within the memory budget; or a copy that is unpacked, and in ASCII if it is not.
+
+    orix expects UTF-8, and older headers are in Latin-1.
+    """
+    if ending in (".h5", ".hdf5", ".h5ebsd"):
+        _refuse_claims(path)
+        yield path
+        return
+    packed = bytes_of(path)
+    content = decompressed(packed)
     reserve(content.count(b"\n") * _BYTES_PER_POINT)
-    if content.isascii():
+    if content is packed and content.isascii():
         yield path
         return
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / path.name
+        copy = Path(folder) / f"map{ending.removesuffix('.gz')}"
         copy.write_text(content.decode("latin-1").encode("ascii", "replace").decode(), newline="")
         yield copy
 

@@ -12,12 +12,11 @@ import numpy as np
 import shapely
 
 from ..archive import ContentError, StrPath
-from ..budget import reserve, reserve_curves
+from ..budget import reserve_curves
 from ..outlines import Ensemble
 from ..outlines.reasons import HOLES
-from .content import bytes_of
 from .curve_table import FORMAT, CurveTable, Found, metadata
-from .tables import pyarrow_modules
+from .tables import opened_parquet, pyarrow_modules
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,32 +57,27 @@ def polygons_bytes(rows: "pd.DataFrame", ensemble: Ensemble, more: dict[str, Any
 
 def read_geoparquet(path: StrPath) -> Found:
     """Read the polygons of any GeoParquet file, with the other columns as features."""
-    pyarrow, parquet = pyarrow_modules()
     try:
-        file = parquet.ParquetFile(BytesIO(bytes_of(path)))
-        layout, claims = file.schema_arrow, file.metadata
-        known = layout.metadata or {}
-        if b"geo" not in known:
-            raise ContentError("has no geometry: save a table of vertices as .parquet")
-        geo = json.loads(known[b"geo"])
-        name = geo["primary_column"]
-        about = geo["columns"][name]
-        if about.get("encoding") != "WKB":
-            raise ContentError(
-                f"its geometry is encoded as {about.get('encoding')!r}: save it as well-known binary (WKB)"
-            )
-        meta = json.loads(known.get(FORMAT.encode(), b"{}"))
-        system = about.get("crs") or {}
-        if str(system.get("type", "")).startswith("Geographic"):
-            raise ContentError("its coordinates are geographic: export the outlines in pixels or a unit of length")
-        size = sum(claims.row_group(group).total_byte_size for group in range(claims.num_row_groups))
-        reserve(size)
-        reserve_curves(size // _BYTES_PER_VERTEX, claims.num_rows)
-        plain = [field.name for field in layout if field.name != name and not pyarrow.types.is_nested(field.type)]
-        geometries = shapely.from_wkb(file.read(columns=[name]).column(name).to_pylist())
-        frame = file.read(columns=plain).to_pandas()
-    except pyarrow.ArrowException as error:  # not all are subclasses of ValueError
-        raise ValueError(str(error)) from error
+        with opened_parquet(path) as (file, _, size):
+            layout = file.schema_arrow
+            known = layout.metadata or {}
+            if b"geo" not in known:
+                raise ContentError("has no geometry: save a table of vertices as .parquet")
+            geo = json.loads(known[b"geo"])
+            name = geo["primary_column"]
+            about = geo["columns"][name]
+            if about.get("encoding") != "WKB":
+                raise ContentError(
+                    f"its geometry is encoded as {about.get('encoding')!r}: save it as well-known binary (WKB)"
+                )
+            meta = json.loads(known.get(FORMAT.encode(), b"{}"))
+            if str((about.get("crs") or {}).get("type", "")).startswith("Geographic"):
+                raise ContentError("its coordinates are geographic: export the outlines in pixels or a unit of length")
+            reserve_curves(size // _BYTES_PER_VERTEX, file.metadata.num_rows)
+            types = pyarrow_modules()[0].types
+            plain = [field.name for field in layout if field.name != name and not types.is_nested(field.type)]
+            geometries = shapely.from_wkb(file.read(columns=[name]).column(name).to_pylist())
+            frame = file.read(columns=plain).to_pandas()
     except shapely.errors.ShapelyError as error:
         raise ContentError(f"its polygons are damaged ({str(error)[:200]})") from error
     found = Found(meta=meta, calibrated=bool(meta))

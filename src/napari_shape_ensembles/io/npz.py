@@ -9,7 +9,7 @@ import numpy as np
 from ..archive import ContentError, StrPath, Tree, array_of, is_archive, npy_header, read_archive, write_archive
 from ..budget import reserve_curves
 from ..comparison import records
-from ..comparison.result import FORMAT as COMPARISON
+from ..comparison.saved import COMPARISON
 from .content import bytes_of, unpacked
 from .curve_table import FORMAT, LAYOUT, CurveTable, Found, metadata
 

@@ -41,7 +41,7 @@ def check_ending(path: Path) -> None:
         raise ContentError(f"{path} already exists: choose another name")
 
 
-def write_objects(path: StrPath, source: Comparison | Ensemble | None, rows: "pd.DataFrame | None" = None) -> Path:
+def write_objects(path: StrPath, source: Comparison | Ensemble, rows: "pd.DataFrame | None" = None) -> Path:
     """Write one row per outline; returns the path.
 
     Parameters
@@ -50,9 +50,8 @@ def write_objects(path: StrPath, source: Comparison | Ensemble | None, rows: "pd
         .csv and .parquet hold the columns of `to_dataframe`; .geoparquet also the polygons; .geojson QuPath annotations
         in pixels; .h5ad is AnnData, .zarr SpatialData.
     source : Comparison or Ensemble
-        None if only `rows` are given, for .csv and .parquet.
     rows : DataFrame, optional
-        Used instead of `source.to_dataframe()`; for .csv and .parquet only.
+        Used instead of `source.to_dataframe()`; not for .h5ad and .zarr.
 
     Raises
     ------
@@ -76,10 +75,7 @@ def write_objects(path: StrPath, source: Comparison | Ensemble | None, rows: "pd
     check_ending(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     ending = path.suffix.lower()
-    if source is None and (rows is None or ENDINGS[ending] != "table"):
-        raise ContentError(f"{path.name}: without the outlines in memory, use .csv or .parquet")
-    table = source.to_dataframe() if rows is None and source is not None else rows
-    assert table is not None
+    table = source.to_dataframe() if rows is None else rows
     if ending == ".csv":
         write_table(path, table)
         return path
@@ -88,7 +84,6 @@ def write_objects(path: StrPath, source: Comparison | Ensemble | None, rows: "pd
         with replacing(path) as file:
             parquet.write_table(pyarrow.Table.from_pandas(table, preserve_index=False), file)
         return path
-    assert source is not None
     ensemble = source if isinstance(source, Ensemble) else Ensemble.pooled([source.a, source.b])
     known = CurveTable(ensemble, table.drop(columns="id"), ensemble.pixel_size or (1.0, 1.0))
     if ending == ".geoparquet":

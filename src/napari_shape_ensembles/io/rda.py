@@ -1,12 +1,8 @@
 """Outlines in R data files: those of Momocs (`Out`), lists of vertex matrices, and landmark arrays."""
 
-import bz2
-import gzip
-import lzma
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from io import BytesIO
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,16 +11,9 @@ from ..archive import ContentError, StrPath
 from ..budget import reserve, reserve_curves
 from ..outlines.exchange import needed
 from ..outlines.reasons import Reason
-from .content import bytes_of
+from .content import bytes_of, decompressed
 from .curve_table import Found, positions
 
-# Decompressors of R data files, by magic number.
-_DECOMPRESSORS: Mapping[bytes, Callable[[BytesIO], Any]] = {
-    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
-    b"BZh": bz2.BZ2File,
-    b"\xfd7zXZ": lzma.LZMAFile,
-}
-_CHUNK_BYTES = 2**20
 # Memory in bytes per byte of the file: the smallest R value, of four bytes, becomes a Python object.
 _BYTES_PER_BYTE = 80
 # Momocs classes of points that are not closed outlines.
@@ -34,7 +23,7 @@ _OPEN_CLASSES = {"Opn": "open", "Ldk": "landmarks"}
 def read_rda(path: StrPath) -> Found:
     """Read the only set of outlines in an R data file (.rda, .RData, .rds), x rightwards and y upwards."""
     rdata = needed("rdata", "r", "a file of R")
-    content = _unpacked(bytes_of(path))
+    content = decompressed(bytes_of(path))
     reserve(len(content) * _BYTES_PER_BYTE)
     classes = {name: lambda coo, _, why=why: {"coo": coo, "class": why} for name, why in _OPEN_CLASSES.items()}
     with warnings.catch_warnings():
@@ -52,18 +41,6 @@ def read_rda(path: StrPath) -> Found:
     if why:
         return Found(dropped=Counter({Reason(why): len(curves)}))
     return Found([positions(curve * (1, -1)) for curve in curves], ids, features)
-
-
-def _unpacked(content: bytes) -> bytes:
-    """Decompress an R data file, within the memory budget."""
-    opener = next((opener for first, opener in _DECOMPRESSORS.items() if content.startswith(first)), None)
-    if opener is None:
-        return content
-    pieces, file = [], opener(BytesIO(content))
-    while piece := file.read(_CHUNK_BYTES):
-        reserve(len(piece))
-        pieces.append(piece)
-    return b"".join(pieces)
 
 
 def _sets(held: Any, name: str) -> Iterator[tuple[str, list[Any], list[Any], dict[str, list[Any]], str]]:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ..archive import ContentError, StrPath, Tree, file_checksum, is_archive, read_archive
 from ..comparison import Comparison, Experiment, compare, experiment, records
 from ..comparison.compare import compare_again
-from ..comparison.experiment import FORMAT, LAYOUT
 from ..comparison.inputs import InputFile, Inputs
 from ..comparison.result import software_versions
 from ..comparison.samples import comparable
+from ..comparison.saved import EXPERIMENT, LAYOUT
 from ..outlines import Ensemble, ObjectModel, Outlines
 from ..outlines.resolution import at_one_pixel_size
 from ..parameters import from_tree
@@ -254,8 +254,8 @@ def rerun(
     if not all(place.is_dir() for place in folders):
         raise FileNotFoundError(f"there is no folder {folder}")
     with reporting(progress):
-        if is_archive(path, FORMAT):
-            return read_archive(path, FORMAT, LAYOUT, lambda tree: _experiment_again(tree, folders, memory), memory)
+        if is_archive(path, EXPERIMENT):
+            return read_archive(path, EXPERIMENT, LAYOUT, lambda tree: _experiment_again(tree, folders, memory), memory)
         return _comparison_again(Comparison.load(path, memory=memory), folders, memory)
 
 

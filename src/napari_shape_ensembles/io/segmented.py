@@ -75,11 +75,7 @@ def write_plane(path: Path, plane: NDArray[Any], calibration: Calibration) -> No
     """Write an image as OME-TIFF atomically, with the pixel size if known."""
     import tifffile
 
-    metadata: dict[str, object] = {"axes": "YX" if plane.ndim == 2 else "YXS"}
-    if calibration.unit != "pixel":
-        for axis, size in zip("YX", calibration.scale, strict=True):
-            metadata |= {f"PhysicalSize{axis}": size, f"PhysicalSize{axis}Unit": calibration.unit}
-    file = BytesIO()
-    colours = {"photometric": "rgb"} if plane.ndim == 3 else {"photometric": "minisblack"}
-    tifffile.imwrite(file, plane, ome=True, compression="zlib", metadata=metadata, **colours)
+    file, axes, colours = BytesIO(), *(("YX", "minisblack") if plane.ndim == 2 else ("YXS", "rgb"))
+    metadata = {"axes": axes, **calibration.ome}
+    tifffile.imwrite(file, plane, ome=True, compression="zlib", metadata=metadata, photometric=colours)
     write_bytes(path, file.getvalue())

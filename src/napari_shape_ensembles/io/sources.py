@@ -73,11 +73,13 @@ class Reading:
     tell: Callable[[str], None] = lambda _: None
 
     def of(self, path: Path) -> "Reading":
-        """Specialize for one file, applying its own pixel size if any."""
-        if (known := self.pixel_sizes.get(path.resolve())) is None:
-            return self
-        outlines = replace(self.settings.outlines, pixel_size=known[0], unit=known[1])
-        return replace(self, settings=replace(self.settings, outlines=outlines))
+        """Specialize for one file: with its own pixel size, if any; outputs of `segment` are labels."""
+        # Even if a single object looks like a mask.
+        labels = True if self.labels is None and path.name.lower().endswith(LABELS) else self.labels
+        if (size := self.pixel_sizes.get(path.resolve())) is None:
+            return replace(self, labels=labels)
+        outlines = replace(self.settings.outlines, pixel_size=size[0], unit=size[1])
+        return replace(self, labels=labels, settings=replace(self.settings, outlines=outlines))
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +242,7 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
     else:
         image = _image_file(path, reading, part)
         with named(path.name):
-            found = Labelled(_labels_of(path, image.pixels, reading, part), image.calibration, image.name)
+            found = Labelled(_labels_in(path, image.pixels, reading, part), image.calibration, image.name)
     if part.region is None:
         return found
     with named(path.name):
@@ -262,11 +264,11 @@ def _grains(path: Path, reading: Reading, part: ImagePart) -> Labelled:
         return Labelled(grains, _stated(reading) or Calibration(ebsd.scale, ebsd.unit, "map"), ebsd.name)
 
 
-def _labels_of(path: Path, pixels: NDArray[Any], reading: Reading, part: ImagePart) -> NDArray[Any]:
+def _labels_in(path: Path, pixels: NDArray[Any], reading: Reading, part: ImagePart) -> NDArray[Any]:
     """Return the objects of a class, the labels that an image holds, or those found by segmentation."""
     if part.value is not None:
         return objects_of_classes(pixels, [part.value])
-    labels, note = _labels_in(path, pixels, reading)
+    labels, note = as_labels(pixels, insist=reading.labels)
     if note:
         reading.tell(f"note: {path.name} {note}")
     return reading.settings.outlines.labels(pixels) if labels is None else labels
@@ -292,7 +294,7 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
         report(path.name, number, len(places))
         pixels = _image_file(path, reading.of(path), part).pixels
         with named(path.name):
-            if _labels_in(path, pixels, reading)[0] is None:
+            if as_labels(pixels, insist=reading.labels)[0] is None:
                 if reason := reason_not_tried(pixels, recipe):
                     raise ValueError(reason)
                 grey.append(pixels)
@@ -335,13 +337,6 @@ def _image_file(path: Path, reading: Reading, part: ImagePart) -> ImageFile:
         )
     image = read_ome_zarr(path, plane=part.plane, labels=reading.labels, memory=reading.memory)
     return replace(image, calibration=given or image.calibration)
-
-
-def _labels_in(path: Path, pixels: NDArray[Any], reading: Reading) -> tuple[NDArray[Any] | None, str]:
-    """Return the labels in an image, None for gray levels; and a note on what was detected."""
-    # Outputs of `segment` are labels, even if a single object looks like a mask.
-    insist = True if reading.labels is None and path.name.lower().endswith(LABELS) else reading.labels
-    return as_labels(pixels, insist=insist)
 
 
 def _is_image_archive(path: Path, reading: Reading) -> bool:

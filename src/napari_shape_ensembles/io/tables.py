@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from io import BytesIO, StringIO
 from itertools import repeat
@@ -117,20 +118,29 @@ def parquet_bytes(table: CurveTable) -> bytes:
 
 def read_parquet(path: StrPath, curve_column: str | None = None) -> Found:
     """Read the curves of a Parquet file with the same columns."""
-    pyarrow, parquet = pyarrow_modules()
-    try:
-        content = BytesIO(bytes_of(path))
-        file = parquet.ParquetFile(content)
-        layout, claims = file.schema_arrow, file.metadata
+    with opened_parquet(path) as (file, content, _):
+        layout, rows = file.schema_arrow, file.metadata.num_rows
+        pyarrow, parquet = pyarrow_modules()
         if nested := [field.name for field in layout if pyarrow.types.is_nested(field.type)]:
             raise ContentError(f"its column {nested[0]} holds lists or records: remove it")
-        reserve(sum(claims.row_group(group).total_byte_size for group in range(claims.num_row_groups)))
-        reserve(claims.num_rows * len(layout) * _BYTES_PER_CELL)
-        reserve_curves(claims.num_rows)
+        reserve(rows * len(layout) * _BYTES_PER_CELL)
+        reserve_curves(rows)
         # Read strings dictionary-encoded: each distinct one is stored once.
         words = [field.name for field in layout if not pyarrow.types.is_primitive(field.type)]
         meta = json.loads((layout.metadata or {}).get(FORMAT.encode(), b"{}"))
         return _found(parquet.ParquetFile(content, read_dictionary=words).read().to_pandas(), meta, curve_column)
+
+
+@contextmanager
+def opened_parquet(path: StrPath) -> Iterator[tuple[Any, BytesIO, int]]:
+    """Yield a Parquet file, its content, and its unpacked size in bytes, which is within the memory budget."""
+    pyarrow, parquet = pyarrow_modules()
+    content = BytesIO(bytes_of(path))
+    try:
+        file = parquet.ParquetFile(content)
+        size = sum(file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups))
+        reserve(size)
+        yield file, content, size
     except pyarrow.ArrowException as error:  # not all are subclasses of ValueError
         raise ValueError(str(error)) from error
 

@@ -700,18 +700,28 @@ def closed_p_values(
     """
     sets = closure(int(group.max()) + 1, pairs)
     if sets is None:
-        order = np.argsort(p_values, kind="stable")
-        adjusted = np.empty(len(pairs))
-        steps = p_values[order] * np.arange(len(pairs), 0, -1)
-        adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
-        return adjusted
-    adjusted = p_values.copy()
+        return adjusted(p_values, "family")
+    closed = p_values.copy()
     for partition in sets:
         together = [place for place, (i, j) in enumerate(pairs) if partition[i] == partition[j]]
         if len(together) > 1:
             p_value = _intersection_p(kernels, group, [pairs[k] for k in together], partition, blocks, draws, seed)
-            adjusted[together] = np.maximum(adjusted[together], p_value)
-    return adjusted
+            closed[together] = np.maximum(closed[together], p_value)
+    return closed
+
+
+def adjusted(p_values: Real, correction: str) -> Real:
+    """Holm's family-wise p-values, or those of Benjamini and Hochberg; NaN is kept and not counted."""
+    found = np.full(len(p_values), np.nan)
+    known = np.flatnonzero(~np.isnan(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    count = len(order)
+    if correction == "family":
+        found[order] = np.minimum(np.maximum.accumulate(p_values[order] * np.arange(count, 0, -1)), 1)
+    else:
+        steps = p_values[order] * count / np.arange(1, count + 1)
+        found[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1)
+    return found
 
 
 def _intersection_p(

@@ -102,26 +102,28 @@ def of_masks(
             kept.append(place)
             dropped[PARTS] += len(traced.curves) - 1
         dropped.update(traced.dropped)
-    known = {} if traced is None else {"unit": traced.unit, "pixel_size": traced.pixel_size, "tracing": traced.tracing}
+    common = {} if traced is None else {"unit": traced.unit, "pixel_size": traced.pixel_size, "tracing": traced.tracing}
     columns = {name: np.asarray(value)[kept] if np.ndim(value) else value for name, value in metadata.items()}
-    return {"curves": curves, "ids": kept, "dropped": dropped, "metadata": columns, "name": name, **known}
+    return {"curves": curves, "ids": kept, "dropped": dropped, "metadata": columns, "name": name, **common}
 
 
 def of_polygons(polygons: Any, order: str, options: Options) -> Options:
     """Parameters of an ensemble of shapely polygons, or of a GeoSeries or GeoDataFrame of them."""
-    known: Options = {"metadata": {}}
+    attributes: Options = {"metadata": {}}
     frame = polygons if hasattr(polygons, "columns") and hasattr(polygons, "geometry") else None
     if frame is not None:
-        known |= {
+        attributes |= {
             name: frame.attrs[name] for name in ("name", "unit", "pixel_size", "tracing") if frame.attrs.get(name)
         }
-        known |= {key: frame[name].to_numpy() for name, key in (("id", "ids"), ("image", "images")) if name in frame}
-        if {"ids", "images"} <= known.keys():
-            known["ids"] = _made_unique(known["ids"], known["images"])
-        own = [name for name in frame.columns if name not in RESERVED_COLUMNS and name != frame.geometry.name]
+        attributes |= {
+            key: frame[name].to_numpy() for name, key in (("id", "ids"), ("image", "images")) if name in frame
+        }
+        if {"ids", "images"} <= attributes.keys():
+            attributes["ids"] = _made_unique(attributes["ids"], attributes["images"])
+        further = [name for name in frame.columns if name not in RESERVED_COLUMNS and name != frame.geometry.name]
         if "sample" in frame:  # of a comparison, whose distances and coordinates are not metadata
-            own = [name for name in own if not re.fullmatch(r".*_normalized|t\d+|l\d+", str(name))]
-        known["metadata"] = {str(name): _without_gaps(frame[name]).to_numpy() for name in own}
+            further = [name for name in further if not re.fullmatch(r".*_normalized|t\d+|l\d+", str(name))]
+        attributes["metadata"] = {str(name): _without_gaps(frame[name]).to_numpy() for name in further}
     elif hasattr(polygons, "geom_type") and not hasattr(polygons, "index"):
         polygons = [polygons]  # a single geometry
     dropped: Counter[Reason] = Counter(options.pop("dropped", {}))
@@ -137,9 +139,9 @@ def of_polygons(polygons: Any, order: str, options: Options) -> Options:
         filled += not _is_ring(ring) and len(ring.interiors) > 0
         curves.append(np.asarray((ring if _is_ring(ring) else ring.exterior).coords)[:-1, :2])
         kept.append(place)
-    known = known | options
-    known["filled"] = filled
-    return _selected({**known, "curves": rows_first(curves, order), "dropped": dropped}, kept)
+    attributes = attributes | options
+    attributes["filled"] = filled
+    return _selected({**attributes, "curves": rows_first(curves, order), "dropped": dropped}, kept)
 
 
 def _is_ring(geometry: Any) -> bool:
@@ -163,15 +165,15 @@ def of_paths(paths: Sequence[Any], order: str, options: Options) -> Options:
     return _selected({**options, "curves": rows_first(curves, order), "dropped": dropped}, kept)
 
 
-def _selected(known: Options, kept: list[int]) -> Options:
+def _selected(attributes: Options, kept: list[int]) -> Options:
     """Select the objects kept in all parameters that have one value per object."""
-    columns = known.get("metadata", {})
+    columns = attributes.get("metadata", {})
     cut = {name: np.asarray(values)[kept] if np.ndim(values) else values for name, values in columns.items()}
-    ids = np.asarray(known["ids"])[kept] if known.get("ids") is not None else np.array(kept, dtype=np.intp)
-    images = known.get("images")
+    ids = np.asarray(attributes["ids"])[kept] if attributes.get("ids") is not None else np.array(kept, dtype=np.intp)
+    images = attributes.get("images")
     images = None if images is None else [str(name) for name in np.asarray(images)[kept]]
     ids = ids.astype(np.str_) if ids.dtype.kind in "OT" and all(isinstance(one, str) for one in ids) else ids
-    return {**known, "metadata": cut, "ids": ids, "images": images}
+    return {**attributes, "metadata": cut, "ids": ids, "images": images}
 
 
 def geodataframe(table: "pd.DataFrame", ensemble: Outlined) -> Any:
@@ -186,7 +188,7 @@ def geodataframe(table: "pd.DataFrame", ensemble: Outlined) -> Any:
 
 def anndata(
     values: "pd.DataFrame",
-    known: "pd.DataFrame",
+    annotations: "pd.DataFrame",
     ensemble: Outlined,
     obsm: Mapping[str, NDArray[Any]] = MappingProxyType({}),
     **more: Any,
@@ -195,7 +197,7 @@ def anndata(
 
     Parameters
     ----------
-    values, known : DataFrame
+    values, annotations : DataFrame
         X and obs, one row per curve each.
     ensemble : Ensemble
         The curves.
@@ -205,7 +207,7 @@ def anndata(
         Further entries of `uns["shape_ensembles"]`: arrays, numbers and strings.
     """
     package = needed("anndata", "anndata", "to_anndata")
-    obs = known.assign(outline=np.arange(len(known)))
+    obs = annotations.assign(outline=np.arange(len(annotations)))
     obs.index = obs.index.astype(str)
     var = values.iloc[:0].T
     x = values.to_numpy(dtype=np.float64)
@@ -262,12 +264,12 @@ def spatialdata(data: Any, table: "pd.DataFrame", ensemble: Outlined) -> Any:
 
 def _region_names(images: list[str]) -> dict[str, str]:
     """Make names of images valid in SpatialData: letters, digits, points, hyphens and underscores."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for place, image in enumerate(images):
         plain = re.sub(r"[^A-Za-z0-9._-]+", "_", image).strip("_.") or "outlines"
-        lower = {name.lower() for name in found.values()}
-        found[image] = plain if plain.lower() not in (*lower, "outlines") or not place else f"{plain}_{place}"
-    return found
+        lower = {name.lower() for name in names.values()}
+        names[image] = plain if plain.lower() not in (*lower, "outlines") or not place else f"{plain}_{place}"
+    return names
 
 
 def of_anndata(data: Any) -> Options:
@@ -280,7 +282,7 @@ def of_anndata(data: Any) -> Options:
     images = [str(name) for name in data.obs["image"]]
     made = ("outline", "region", "instance")
     left_out = {*RESERVED_COLUMNS, *made}
-    own = [str(name) for name in data.obs if name not in left_out and not str(name).endswith("_normalized")]
+    further = [str(name) for name in data.obs if name not in left_out and not str(name).endswith("_normalized")]
     return {
         "curves": [curves[row] for row in rows],
         "ids": _made_unique(_plain(data.obs["id"]), images),
@@ -288,7 +290,7 @@ def of_anndata(data: Any) -> Options:
         "name": str(kept["name"]),
         "unit": str(kept["unit"]),
         "pixel_size": [float(side) for side in kept["pixel_size"]] if "pixel_size" in kept else None,
-        "metadata": {name: _plain(data.obs[name]) for name in own},
+        "metadata": {name: _plain(data.obs[name]) for name in further},
         "tracing": json.loads(str(kept["tracing"])) if "tracing" in kept else None,
     }
 

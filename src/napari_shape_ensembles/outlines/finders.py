@@ -49,22 +49,22 @@ def labels_by(find: Finder | str, image: ArrayLike) -> NDArray[np.int32]:
     report(f"segmenting with {name}")
     pixels = np.asarray(image)
     try:
-        found = np.asarray(finder(pixels))
+        labels = np.asarray(finder(pixels))
     except Stopped:
         raise
     except Exception as error:
         raise ValueError(f"the segmenter {name} failed: {type(error).__name__}: {error}") from error
-    if found.shape != pixels.shape[:2] or found.dtype.kind not in "biu":
+    if labels.shape != pixels.shape[:2] or labels.dtype.kind not in "biu":
         raise ValueError(
-            f"the segmenter {name} returned {found.dtype} of shape {found.shape} for an image of shape "
+            f"the segmenter {name} returned {labels.dtype} of shape {labels.shape} for an image of shape "
             f"{pixels.shape}: one plane of integers is expected"
         )
-    if found.min(initial=0) < 0 or found.max(initial=0) > np.iinfo(np.int32).max:
+    if labels.min(initial=0) < 0 or labels.max(initial=0) > np.iinfo(np.int32).max:
         raise ValueError(
-            f"the segmenter {name} returned labels from {found.min()} to {found.max()}: they must lie "
+            f"the segmenter {name} returned labels from {labels.min()} to {labels.max()}: they must lie "
             "between 0 and 2³¹ - 1"
         )
-    return found.astype(np.int32)
+    return labels.astype(np.int32)
 
 
 def model_of(find: Finder | str | None) -> ObjectModel | None:
@@ -85,12 +85,12 @@ def _named(find: str) -> Finder:
     if os.path.isfile(find):
         state = os.stat(find)
         return _model(str(Path(find).resolve()), state.st_mtime_ns, state.st_size)
-    known = segmenters()
-    if find not in known:
-        installed = f"installed are {', '.join(sorted(known))}" if known else "none is installed"
+    available = segmenters()
+    if find not in available:
+        installed = f"installed are {', '.join(sorted(available))}" if available else "none is installed"
         raise ValueError(f"{find!r} is neither the file of a model nor a segmenter: {installed}")
     try:
-        loaded: Any = known[find].load()
+        loaded: Any = available[find].load()
     except Exception as error:
         raise ValueError(f"the segmenter {find} cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(loaded):

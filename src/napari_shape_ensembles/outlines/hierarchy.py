@@ -218,10 +218,10 @@ class _Regions:
                 steps = (regions[one] != regions[other]) & (regions[one] > 0)
                 codes.append(regions[one][steps].astype(np.int64) * count + regions[other][steps])
                 values.append([np.ones(len(codes[-1])), *(plane[one][steps] for plane in before)])
-        known, index = np.unique(np.concatenate(codes), return_inverse=True)
+        steps_between, index = np.unique(np.concatenate(codes), return_inverse=True)
         columns = np.concatenate([np.array(part) for part in values], axis=1)
-        sums = [np.bincount(index, column, minlength=len(known)).astype(np.float64) for column in columns]
-        return cls(inside[1:], np.column_stack(np.divmod(known, count)) - 1, np.column_stack(sums))
+        sums = [np.bincount(index, column, minlength=len(steps_between)).astype(np.float64) for column in columns]
+        return cls(inside[1:], np.column_stack(np.divmod(steps_between, count)) - 1, np.column_stack(sums))
 
     def around(self) -> NDArray[np.float64]:
         """Sums along the boundary of every region, (regions, 1 + I)."""
@@ -297,9 +297,9 @@ def _with_log_area(shapes: Real) -> NDArray[np.float64]:
 
 
 def _typical_features(examples: Real) -> tuple[Real, Real]:
-    known = _with_log_area(examples)
-    median = np.median(known, axis=0)
-    return median, np.maximum(known.std(axis=0), np.maximum(_MIN_SPREAD, _MIN_SHARE * median))
+    features = _with_log_area(examples)
+    median = np.median(features, axis=0)
+    return median, np.maximum(features.std(axis=0), np.maximum(_MIN_SPREAD, _MIN_SHARE * median))
 
 
 def _corners(regions: Labels) -> list[NDArray[np.float64]]:

@@ -117,10 +117,11 @@ def has_holes(plane, labels, boxes):
     most = 0
     for box in boxes:
         most = max(most, (box[2] - box[0] + 2) * (box[3] - box[1] + 2))
-    seen, stack, found = np.empty(most, dtype=np.bool_), np.empty(most, np.int64), np.zeros(len(labels), dtype=np.bool_)
+    seen, stack = np.empty(most, dtype=np.bool_), np.empty(most, np.int64)
+    hollow = np.zeros(len(labels), dtype=np.bool_)
     for q in range(len(labels)):
-        found[q] = _has_holes(plane, labels[q], boxes[q], seen, stack)
-    return found
+        hollow[q] = _has_holes(plane, labels[q], boxes[q], seen, stack)
+    return hollow
 
 
 @njit(cache=True, nogil=True)
@@ -194,13 +195,13 @@ def trace_contours(plane, labels, boxes, down, across):
         level = second[:size].reshape(rows, columns)
         _blurred(plane, labels[q], box, down, across, first[:size].reshape(rows, columns), level)
         hollow[q] = _has_holes(plane, labels[q], box, seen, starting)
-        found = _segments(level, begins, ends, starting)
-        if offsets[count] + found > len(vertices):
-            vertices = np.concatenate((vertices, np.empty((len(vertices) + found, 2))))
-        if count + found > len(owners):
-            more = np.empty(len(owners) + found, np.int64)
+        segments = _segments(level, begins, ends, starting)
+        if offsets[count] + segments > len(vertices):
+            vertices = np.concatenate((vertices, np.empty((len(vertices) + segments, 2))))
+        if count + segments > len(owners):
+            more = np.empty(len(owners) + segments, np.int64)
             offsets, owners = np.concatenate((offsets, more)), np.concatenate((owners, more))
-        for segment in range(found):
+        for segment in range(segments):
             if begins[segment] < 0:
                 continue
             last, place = segment, segment

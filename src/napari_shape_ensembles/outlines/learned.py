@@ -144,8 +144,8 @@ def _filtered(plane: NDArray[Any]) -> list[Real]:
         rows, mixed, columns = _slope(by_row, 0), _slope(by_row, 1), _slope(by_column, 1)
         mean = (rows + columns) / 2 * width**2
         apart = np.hypot((rows - columns) / 2, mixed) * width**2
-        found: tuple[NDArray[Any], ...] = (smooth, np.hypot(by_row, by_column) * width, mean + apart, mean - apart)
-        return [_stretched(response, step, values.shape) for response in found]
+        stacked = smooth, np.hypot(by_row, by_column) * width, mean + apart, mean - apart
+        return [_stretched(response, step, values.shape) for response in stacked]
 
     def in_surroundings(sigma: int) -> list[Real]:
         step = max(1, sigma // _COARSE)
@@ -154,12 +154,12 @@ def _filtered(plane: NDArray[Any]) -> list[Real]:
         variance = np.maximum(ndimage.gaussian_filter(coarse**2, width, truncate=3) - mean**2, 0)
         mean, spread = (_stretched(one, step, values.shape) for one in (mean, np.sqrt(variance)))
         spread = spread + _MIN_SPREAD
-        (finest, *_), (fine, *slopes) = found[:2]
+        (finest, *_), (fine, *slopes) = filtered[:2]
         return [(finest - mean) / spread, (fine - mean) / spread, *(slope / spread for slope in slopes), spread]
 
-    found = over_blocks(responses, _SCALES)
+    filtered = over_blocks(responses, _SCALES)
     local = over_blocks(in_surroundings, _SURROUNDINGS)
-    return [values, *(response for scale in (*found, *local) for response in scale)]
+    return [values, *(response for scale in (*filtered, *local) for response in scale)]
 
 
 def _slope(values: Real, axis: int) -> Real:
@@ -264,25 +264,27 @@ class ObjectModel:
         ValueError
             For an image that `PixelFeatures` rejects, or a gray one if the model was trained on color.
         """
-        found = PixelFeatures.of(image)
-        labels = self.candidates(found, step=step).objects()
+        features = PixelFeatures.of(image)
+        labels = self.candidates(features, step=step).objects()
         if step > 1:
-            labels = np.repeat(np.repeat(labels, step, axis=0), step, axis=1)[: found.shape[0], : found.shape[1]]
+            labels = np.repeat(np.repeat(labels, step, axis=0), step, axis=1)[: features.shape[0], : features.shape[1]]
         return labels.astype(np.int32)
 
     def candidates(self, image: "ArrayLike | PixelFeatures", *, step: int = 1) -> Candidates:
         """Return candidate objects before the selection; parameters and errors are those of `labels`."""
-        found = PixelFeatures.of(image)
-        if found.values.shape[-1] != self.features.shape[1]:
+        pixel_features = PixelFeatures.of(image)
+        if pixel_features.values.shape[-1] != self.features.shape[1]:
             kinds = {_GREY_FEATURE_COUNT: "gray", 3 * _GREY_FEATURE_COUNT: "color"}
-            learned, given = (kinds.get(n, f"{n} features") for n in (self.features.shape[1], found.values.shape[-1]))
+            learned, given = (
+                kinds.get(n, f"{n} features") for n in (self.features.shape[1], pixel_features.values.shape[-1])
+            )
             raise ValueError(
                 f"the model was learned from {learned} images, and this one is {given}: learn another model"
             )
         if not isinstance(step, int | np.integer) or step < 1:
             raise ValueError(f"step must be an integer of 1 or more, not {step!r}")
         report("classifying pixels")
-        pixels = found.values[::step, ::step]
+        pixels = pixel_features.values[::step, ::step]
         rows, columns = pixels.shape[:2]
         height = max(1, _BLOCK // columns)
 
@@ -292,16 +294,16 @@ class ObjectModel:
             votes = sum(tree.predict_proba(block, check_input=False) for tree in self._classifier.estimators_)
             return np.asarray(votes / _TREES, dtype=np.float32)
 
-        known = np.concatenate(over_blocks(probabilities, range(0, rows, height))).reshape(rows, columns, -1)
-        of = dict(zip(self._classifier.classes_.tolist(), np.moveaxis(known, -1, 0), strict=True))
+        likely = np.concatenate(over_blocks(probabilities, range(0, rows, height))).reshape(rows, columns, -1)
+        of = dict(zip(self._classifier.classes_.tolist(), np.moveaxis(likely, -1, 0), strict=True))
         inside = of[_RIM] + of.get(_CORE, 0)
         core = of.get(_CORE, 0) + 0.5 * of[_RIM] - 0.5 * of[_AROUND]
         report("separating objects")
-        levels, edges = found.levels_and_edges()
+        levels, edges = pixel_features.levels_and_edges()
         planes = inside, core, levels[::step, ::step], edges[::step, ::step]
-        sizes = (1.0,) if any(found.digest == source.digest for source in self.sources) else _SIZES
+        sizes = (1.0,) if any(pixel_features.digest == source.digest for source in self.sources) else _SIZES
         examples = [np.column_stack([self.areas * size**2 / step**2, self.looks]) for size in sizes]
-        tried = over_blocks(lambda known: Candidates.of(*planes, known), examples)
+        tried = over_blocks(lambda scaled: Candidates.of(*planes, scaled), examples)
         worth = [
             one.expected_f1 - _MIN_GAIN_PER_OCTAVE * abs(np.log2(size)) for one, size in zip(tried, sizes, strict=True)
         ]
@@ -489,19 +491,19 @@ def learn_objects(
     for number, (image, mask, ground) in enumerate(zip(seen, masks, grounds, strict=True)):
         name = names[number] if names is not None else f"image {number + 1}" if len(seen) > 1 else "image"
         plane = _painted(mask, name)
-        found = PixelFeatures.of(image)
+        of_image = PixelFeatures.of(image)
         for what, other in (("painted labels", plane), ("background", ground)):
-            if other is not None and other.shape != found.shape:
-                raise ValueError(f"{name}: {what} of shape {other.shape} on an image of {found.shape}")
+            if other is not None and other.shape != of_image.shape:
+                raise ValueError(f"{name}: {what} of shape {other.shape} on an image of {of_image.shape}")
         values = np.unique(plane[plane > 0])
         if ground is not None and (ground & (plane > 0)).any():
             raise ValueError(f"{name}: {(ground & (plane > 0)).sum()} pixels are painted as object and as background")
         if len(values) or (ground is not None and ground.any()):
             places, kinds = _examples(plane, values, ground, rng)
-            features.append(found.values.reshape(-1, found.values.shape[-1])[places])
+            features.append(of_image.values.reshape(-1, of_image.values.shape[-1])[places])
             classes.append(kinds)
-            examples.append(object_features(plane, *found.levels_and_edges()))
-        sources.append(TrainingImage(str(name), found.shape, len(values), found.digest))
+            examples.append(object_features(plane, *of_image.levels_and_edges()))
+        sources.append(TrainingImage(str(name), of_image.shape, len(values), of_image.digest))
     if not sum(map(len, examples)):
         raise ValueError("no object is painted: paint about five whole objects, each with its own label")
     if not {_AROUND, _RIM} <= {kind for kinds in classes for kind in np.unique(kinds).tolist()}:

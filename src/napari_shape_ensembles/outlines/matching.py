@@ -155,8 +155,8 @@ class Overlaps:
 def _counted(codes: Index, limit: int) -> tuple[Index, Index]:
     if limit <= max(codes.size, 2**16):  # counting is much faster than sorting
         counts = np.bincount(codes)
-        found = np.flatnonzero(counts)
-        return found, counts[found]
+        present = np.flatnonzero(counts)
+        return present, counts[present]
     return np.unique(codes, return_counts=True)
 
 

@@ -124,8 +124,11 @@ def gray_plane(image: NDArray[Any], channel: str | int = "luminance") -> NDArray
     if image.ndim == 3 and image.shape[-1] in (3, 4):
         if channel != "luminance":
             image = image[..., int(channel)]
-        else:  # other types are rejected below
-            image = _luminance(image) if image.dtype.kind in "biuf" else image[..., 0]
+        elif image.dtype.kind in "biuf":  # a matrix product might depend on the position of a pixel
+            red, green, blue = (np.multiply(image[..., i], _LUMINANCE[i], dtype=np.float64) for i in range(3))
+            image = red + green + blue
+        else:  # rejected below
+            image = image[..., 0]
     if image.ndim == 0:
         raise ValueError(f"an image must be an array, not {image.item()!r:.80}: io.read_image(path).pixels reads one")
     if image.ndim != 2:
@@ -136,15 +139,6 @@ def gray_plane(image: NDArray[Any], channel: str | int = "luminance") -> NDArray
     if bad:
         raise ValueError(f"{bad} of {image.size} pixels are NaN or infinite: fill them or crop the image")
     return image
-
-
-def _luminance(image: NDArray[Any]) -> Real:
-    """Luminance of colors: summed in a fixed order, as a matrix product may depend on the position of a pixel."""
-    red, green, blue = (
-        np.multiply(image[..., place], weight, dtype=np.float64) for place, weight in enumerate(_LUMINANCE)
-    )
-    found: Real = red + green + blue
-    return found
 
 
 def upwards(plane: NDArray[Any], settings: Recipe) -> tuple[Real, float, float]:
@@ -191,8 +185,8 @@ def _above_threshold(values: Real, zero: float, unit: float, settings: Recipe) -
         case "local":
             return _above_neighbourhood(values, settings)
         case "hysteresis":
-            found = _otsu_levels(values, 3) if low is None or level is None else (0.0, 0.0)
-            ends = sorted((found[0] if low is None else low, found[1] if level is None else level))
+            levels = _otsu_levels(values, 3) if low is None or level is None else (0.0, 0.0)
+            ends = sorted((levels[0] if low is None else low, levels[1] if level is None else level))
             return filters.apply_hysteresis_threshold(values, *ends)
     assert level is not None  # validated by the recipe
     return values > level
@@ -376,5 +370,5 @@ def by_strips(work: Callable[[NDArray[Any]], NDArray[Value]], plane: NDArray[np.
     if 2 * reach > rows:  # strips would be mostly margin
         return work(plane)
     starts = range(0, len(plane), rows)
-    found = over_blocks(work, [plane[max(start - reach, 0) : start + rows + reach] for start in starts])
-    return np.concatenate([strip[min(start, reach) :][:rows] for start, strip in zip(starts, found, strict=True)])
+    strips = over_blocks(work, [plane[max(start - reach, 0) : start + rows + reach] for start in starts])
+    return np.concatenate([strip[min(start, reach) :][:rows] for start, strip in zip(starts, strips, strict=True)])

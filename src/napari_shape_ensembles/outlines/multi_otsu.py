@@ -51,7 +51,7 @@ def multi_otsu(counts: NDArray[np.integer], levels: Real, classes: int) -> Real:
         total = best[:-1, None] + between[1:]
         thresholds.append(total.argmax(axis=0))
         best = total.max(axis=0)
-    found = [len(counts) - 1]
+    last = [len(counts) - 1]
     for threshold in reversed(thresholds):
-        found.append(int(threshold[found[-1]]))
-    return levels[found[:0:-1]]
+        last.append(int(threshold[last[-1]]))
+    return levels[last[:0:-1]]

@@ -66,8 +66,8 @@ class Outlines(Recipe):
     def labels(self, image: ArrayLike) -> NDArray[np.int32]:
         """Return the labels of the objects of an image, 0 for the background; see `segment`."""
         if self.find is not None:
-            found = labels_by(self.find, image)
-            return only_largest(found) if self.largest else found
+            labels = labels_by(self.find, image)
+            return only_largest(labels) if self.largest else labels
         return labels_by_method(image, best_recipe([image], self) if self.method == "auto" else self)
 
     def trace(
@@ -95,13 +95,13 @@ class Outlines(Recipe):
         if not self.is_tiling:
             return Ensemble(**traced_labels(labels, self, scale=pixel, unit=unit, name=name))
         kept: dict[str, Any] = {"holes": self.holes, "min_area": self.min_area}
-        found = (
+        ensemble = (
             Tiling.of(labels)
             .smoothed(self.iterations)
             .ensemble(scale=pixel, unit=unit, border=self.keep_border, name=name, **kept)
         )
         tracing = {"tiling": True, "iterations": self.iterations, "keep_border": self.keep_border, **kept}
-        return found.derived(found.curves, tracing=tracing)
+        return ensemble.derived(ensemble.curves, tracing=tracing)
 
     def save(self, path: StrPath) -> None:
         """Write all parameters to a TOML file atomically.

@@ -162,18 +162,20 @@ def ranked_proposals(images: Sequence[ArrayLike], start: Recipe) -> list[Proposa
             attempt = finer
             break
     parts, tried, total = attempt.parts, attempt.tried, attempt.total
-    proposals, known = [], set()
+    proposals, seen = [], set()
     for way in sorted(total, key=lambda way: -total[way]):
-        found = [own[way] for own in tried if way in own]
-        content = tuple(own[way][0].tobytes() if way in own else b"" for own in tried)
-        if content not in known:
-            known.add(content)
+        outcomes = [of_image[way] for of_image in tried if way in of_image]
+        content = tuple(of_image[way][0].tobytes() if way in of_image else b"" for of_image in tried)
+        if content not in seen:
+            seen.add(content)
             kept = {name: value for name, value in start.changed().items() if name not in PROPOSED_FIELDS}
             scaled = way.at_resolution(attempt.factor)
             full = replace(start, **{name: getattr(scaled, name) for name in (*PROPOSED_FIELDS, "min_size")} | kept)
-            measures = {name: float(np.mean([one[name] for _, one in found])) for name in _WEIGHTS}
+            measures = {name: float(np.mean([one[name] for _, one in outcomes])) for name in _WEIGHTS}
             labels = tried[0][way][0] if way in tried[0] else np.zeros(parts[0].shape, dtype=np.int32)
-            finds = tuple(way in own and (start.keep_border or own[way][1]["closed"] > 0) for own in tried)
+            finds = tuple(
+                way in of_image and (start.keep_border or of_image[way][1]["closed"] > 0) for of_image in tried
+            )
             proposals.append(Proposal(full, total[way], measures, labels, parts[0], finds))
     return proposals
 
@@ -198,12 +200,12 @@ class _Attempt:
             report("proposing recipes", number, len(parts))
             tried.append(_all_tried(_Scene.of(part)))
         scores = [
-            {way: sum(_WEIGHTS[name] * measures[name] for name in _WEIGHTS) for way, (_, measures) in found.items()}
-            for found in tried
+            {way: sum(_WEIGHTS[name] * measures[name] for name in _WEIGHTS) for way, (_, measures) in outcomes.items()}
+            for outcomes in tried
         ]
-        least = [min(own.values(), default=0.0) for own in scores]
+        least = [min(of_image.values(), default=0.0) for of_image in scores]
         total = {
-            way: float(np.mean([own.get(way, low) for own, low in zip(scores, least, strict=True)]))
+            way: float(np.mean([of_image.get(way, low) for of_image, low in zip(scores, least, strict=True)]))
             for way in dict.fromkeys(itertools.chain(*tried))
         }
         return cls(factor, parts, tried, total)
@@ -216,7 +218,7 @@ class _Attempt:
     def found_by_best(self) -> list[_Tried]:
         """What the best recipe finds in the parts in which it finds anything."""
         best = max(self.total, key=self.total.__getitem__, default=None)
-        return [own[best] for own in self.tried if best in own]
+        return [of_image[best] for of_image in self.tried if best in of_image]
 
     def mean(self, measure: str) -> float:
         """Mean of a measure of what the best recipe finds."""
@@ -289,10 +291,10 @@ def distinguishing_descriptions(recipes: Sequence[Recipe]) -> list[str]:
     ['Otsu threshold, bright, split at necks', 'Li threshold, bright, not split']
     """
     words = [_method_words(recipe) for recipe in recipes]
-    for name, said in _FIELD_DESCRIPTIONS.items():
+    for name, describe in _FIELD_DESCRIPTIONS.items():
         values = [getattr(recipe, name) if matters(recipe, name) else None for recipe in recipes]
         if len({value for value in values if value is not None}) > 1:
-            more = ["" if value is None else said(value) for value in values]
+            more = ["" if value is None else describe(value) for value in values]
             words = [", ".join(filter(None, both)) for both in zip(words, more, strict=True)]
     return words
 
@@ -301,7 +303,7 @@ def varied(proposals: Sequence[Proposal], count: int) -> list[Proposal]:
     """Return the first proposals that find other objects than those before them, then others, in order."""
     first: list[Proposal] = []
     for proposal in proposals:
-        if len(first) < count and all(_f1(proposal.labels, known.labels) < _VARIANT_F1 for known in first):
+        if len(first) < count and all(_f1(proposal.labels, earlier.labels) < _VARIANT_F1 for earlier in first):
             first.append(proposal)
     more = (proposal for proposal in proposals if proposal not in first)
     return [*first, *itertools.islice(more, count - len(first))]
@@ -321,15 +323,15 @@ def best_recipe(images: Sequence[ArrayLike], recipe: Any) -> Any:
     if recipe.find is not None:
         return replace(recipe, method="otsu")  # ignored with `find`
     grey = [image for image in images if np.asarray(image).dtype != bool and not reason_not_tried(image, recipe)]
-    found = ranked_proposals(grey, recipe) if grey else []
-    return found[0].recipe if found else replace(recipe, method="otsu")
+    proposals = ranked_proposals(grey, recipe) if grey else []
+    return proposals[0].recipe if proposals else replace(recipe, method="otsu")
 
 
 def _all_tried(scene: "_Scene") -> dict[Recipe, _Tried]:
     """Objects that every recipe finds in a scene, and their measures; recipes that find nothing are omitted."""
     ways = [Recipe(objects=side, **_COMMON_FIELDS, **way) for way in _METHODS for side in ("bright", "dark")]
-    found = [one for some in over_blocks(lambda way: _tried(scene, way), ways) for one in some]
-    tried = {way: (labels, measures) for way, labels, measures in found}
+    outcomes = [one for some in over_blocks(lambda way: _tried(scene, way), ways) for one in some]
+    tried = {way: (labels, measures) for way, labels, measures in outcomes}
     for (_, measures), repeatable in zip(tried.values(), _agreement(list(tried.values())), strict=True):
         measures["repeatable"] = float(repeatable)
     return tried
@@ -341,15 +343,15 @@ def _tried(scene: "_Scene", way: Recipe) -> list[tuple[Recipe, Labels, dict[str,
         values, mask = heights_and_mask(scene.part, way)
     except ValueError:  # too few gray levels for several classes
         return []
-    found: list[tuple[Recipe, Labels, dict[str, float]]] = []
+    outcomes: list[tuple[Recipe, Labels, dict[str, float]]] = []
     for how in _SPLITS:
         one = replace(way, split_touching=how)
         labels = separated(values, mask, one)
         if 0 < labels.max() <= _MAX_OBJECTS:
             # Where nothing touches, all ways of splitting find the same.
-            known = (dict(measures) for _, other, measures in found if np.array_equal(labels, other))
-            found.append((one, labels, next(known, {}) or _measures(scene, labels)))
-    return found
+            same = (dict(measures) for _, other, measures in outcomes if np.array_equal(labels, other))
+            outcomes.append((one, labels, next(same, {}) or _measures(scene, labels)))
+    return outcomes
 
 
 def _downsampled(plane: NDArray[Any], factor: int) -> Real:
@@ -394,9 +396,8 @@ class _Scene:
 
 def _ranks(values: Real) -> Real:
     """Normalized ranks from 0 to 1, averaged over ties."""
-    ordered = np.sort(values, axis=None)
-    both = [np.searchsorted(ordered, values, side) for side in ("left", "right")]
-    return (both[0] + both[1]) / (2 * values.size)
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return ((np.cumsum(counts) - counts / 2) / values.size)[places].reshape(values.shape)
 
 
 def _measures(scene: _Scene, labels: Labels) -> dict[str, float]:
@@ -439,11 +440,11 @@ def _agreement(tried: Sequence[_Tried]) -> Real:
     sides = np.indices(tried[0][0].shape, dtype=np.float64).reshape(2, -1)
     objects = np.concatenate([_centres_and_areas(labels.ravel(), sides) for labels, _ in tried])
     owner, radius = np.repeat(np.arange(len(tried)), counts), np.sqrt(objects[:, 2] / np.pi)
-    found = cKDTree(objects[:, :2]).query_ball_point(
+    near = cKDTree(objects[:, :2]).query_ball_point(
         objects[:, :2], _MAX_CENTRE_DISTANCE * radius + 0.5, return_sorted=False
     )
-    one = np.repeat(np.arange(len(objects)), list(map(len, found)))
-    other = np.concatenate(found).astype(np.int64)
+    one = np.repeat(np.arange(len(objects)), list(map(len, near)))
+    other = np.concatenate(near).astype(np.int64)
     alike = np.abs(np.log(objects[one, 2] / objects[other, 2])) < _MAX_LOG_AREA_DIFFERENCE
     one, whose = np.divmod(np.unique(one[alike] * len(tried) + owner[other[alike]]), len(tried))
     matched = np.zeros((len(tried), len(tried)))

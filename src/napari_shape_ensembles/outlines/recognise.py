@@ -131,17 +131,17 @@ def objects_of_classes(image: ArrayLike, classes: Sequence[int] | None = None) -
     pixels = np.asarray(image)
     if pixels.ndim != 2 or pixels.dtype.kind not in "biuf" or (pixels.dtype.kind == "f" and (pixels % 1 != 0).any()):
         raise ValueError(f"classes must be a plane of integers, not {pixels.dtype} of shape {pixels.shape}")
-    known = [value for value in np.unique(pixels).tolist() if value > 0]
-    chosen = known if classes is None else list(classes)
-    if missing := sorted(set(chosen) - set(known)):
+    present = [value for value in np.unique(pixels).tolist() if value > 0]
+    chosen = present if classes is None else list(classes)
+    if missing := sorted(set(chosen) - set(present)):
         raise ValueError(
-            f"there is no class {missing[0]}: the classes are {', '.join(f'{value:g}' for value in known)}"
+            f"there is no class {missing[0]}: the classes are {', '.join(f'{value:g}' for value in present)}"
         )
-    found = np.zeros(pixels.shape, dtype=np.int32)
+    labels = np.zeros(pixels.shape, dtype=np.int32)
     for value in chosen:
         components, _ = ndimage.label(pixels == value)
-        found[components > 0] = components[components > 0] + found.max()
-    return found
+        labels[components > 0] = components[components > 0] + labels.max()
+    return labels
 
 
 def drawn_outlines(image: ArrayLike) -> int:

@@ -82,13 +82,6 @@ class Window:
     dropped: Counter[Reason]
 
 
-def tiles_of(shape: Sequence[int], tile: int = TILE) -> list[tuple[int, int, int, int]]:
-    """Top, left, bottom and right of all tiles of a plane, row by row."""
-    rows, columns = shape
-    starts = product(range(0, rows, tile), range(0, columns, tile))
-    return [(top, left, min(top + tile, rows), min(left + tile, columns)) for top, left in starts]
-
-
 def boxes_in(labels: Any, tile: tuple[int, int, int, int]) -> Boxes:
     """Bounding boxes of the labels in one tile, from the runs of equal pixels in its rows."""
     top, left, bottom, right = tile
@@ -147,19 +140,19 @@ def trace_window(
     highest = int(plane.max(initial=0))
     if highest < _MAX_TABLE_LABEL:
         table = np.zeros(highest + 1, np.int32)
-        known = window.values <= highest
-        table[window.values[known]] = np.flatnonzero(known) + 1
-        own = table[np.maximum(plane, 0)] if plane.dtype.kind == "i" else table[plane]
+        present = window.values <= highest
+        table[window.values[present]] = np.flatnonzero(present) + 1
+        numbers = table[np.maximum(plane, 0)] if plane.dtype.kind == "i" else table[plane]
     else:
         place = np.minimum(np.searchsorted(window.values, plane), max(len(window.values) - 1, 0))
-        own = np.where(window.values[place] == plane, place + 1, 0)
+        numbers = np.where(window.values[place] == plane, place + 1, 0)
     # Padded with background, so that no object touches the border of the window.
-    own, whole = np.pad(own, 1), replace(recipe, keep_border=True)
+    numbers, whole = np.pad(numbers, 1), replace(recipe, keep_border=True)
     beside: Counter[Reason] = Counter()
     if len(window.values) == 1:  # a single label would be split like a mask; a pixel of another label prevents this
-        own[0, 0] = 2
+        numbers[0, 0] = 2
         beside.update(Ensemble(**traced_labels(np.pad([[1]], 1), whole, scale=scale)).dropped)
-    traced = Ensemble(**traced_labels(own, whole, scale=scale, unit=unit, name=name))
+    traced = Ensemble(**traced_labels(numbers, whole, scale=scale, unit=unit, name=name))
     if len(window.values) == 1:
         traced = traced[traced.ids < 2]
     ids = traced.ids.copy()
@@ -242,7 +235,9 @@ def outlines_by_tile(
     tile: int = TILE,
 ) -> Iterator[Ensemble]:
     """As `outlines_in_tiles`, one ensemble per tile as soon as it is traced, to save memory."""
-    tiles = tiles_of(labels.shape, tile)
+    rows, columns = labels.shape
+    corners = product(range(0, rows, tile), range(0, columns, tile))
+    tiles = [(top, left, min(top + tile, rows), min(left + tile, columns)) for top, left in corners]
     parts = []
     report("finding objects", 0, 2 * len(tiles))
     for place, boxes in enumerate(each_block(lambda one: boxes_in(labels, one), tiles), start=1):

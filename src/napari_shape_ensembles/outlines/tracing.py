@@ -91,31 +91,31 @@ def traced_labels(
         dropped[reason] += int(np.count_nonzero(wanted & unusable))
         wanted &= ~unusable
     objects = np.flatnonzero(wanted)
-    found = _contours(plane, objects, boxes[objects], sigma, radius)
-    starts, ends, after = found.offsets[:-1], found.offsets[1:], following(found.offsets)
-    x, y = (found.vertices - np.repeat(found.vertices[starts], ends - starts, axis=0)).T
+    contours = _contours(plane, objects, boxes[objects], sigma, radius)
+    starts, ends, after = contours.offsets[:-1], contours.offsets[1:], following(contours.offsets)
+    x, y = (contours.vertices - np.repeat(contours.vertices[starts], ends - starts, axis=0)).T
     signed = np.add.reduceat(x * y[after] - x[after] * y, starts) / 2
     lengths = np.add.reduceat(np.hypot(x[after] - x, y[after] - y), starts)
-    here, first = np.unique(found.owners, return_index=True)
+    here, first = np.unique(contours.owners, return_index=True)
     dropped[VANISHED] += len(objects) - len(here)
     # Here outer contours have negative signed area, and holes positive.
     outer = signed < 0
     dropped[EXTRA] += int(np.count_nonzero(outer)) - len(here)
     chosen = []  # contours with their label values; 0 for holes
-    for owner, start, stop in zip(here, first, np.append(first, len(found.owners))[1:], strict=True):
+    for owner, start, stop in zip(here, first, np.append(first, len(contours.owners))[1:], strict=True):
         largest = start + int(np.abs(signed[start:stop]).argmax()) if stop > start + 1 else start
         chosen.append((largest, int(values[objects[owner] - 1])))
         # All its holes vanished.
-        dropped[VANISHED] += int(recipe.holes and found.hollow[owner] and outer[start:stop].all())
-        around = found.vertices[starts[largest] : ends[largest]]
+        dropped[VANISHED] += int(recipe.holes and contours.hollow[owner] and outer[start:stop].all())
+        around = contours.vertices[starts[largest] : ends[largest]]
         for hole in start + np.flatnonzero(~outer[start:stop]) if recipe.holes else ():
-            if not points_in_poly(found.vertices[starts[hole]][None], around)[0]:
+            if not points_in_poly(contours.vertices[starts[hole]][None], around)[0]:
                 continue
             if signed[hole] >= recipe.min_area:
                 chosen.append((hole, 0))
             else:
                 dropped[small] += 1
-    ids, curves, hole_ids, scaled = [], [], itertools.count(-1, -1), found.vertices * pixel
+    ids, curves, hole_ids, scaled = [], [], itertools.count(-1, -1), contours.vertices * pixel
     for contour, label in chosen:
         if ends[contour] - starts[contour] < recipe.min_vertices:
             dropped[Reason("vertices", recipe.min_vertices)] += 1
@@ -132,7 +132,7 @@ def traced_labels(
         "ids": np.array(ids, dtype=np.int64),
         "dropped": dropped,
         "pixel_size": pixel,
-        "filled": 0 if recipe.holes else int(np.count_nonzero(found.hollow[here])),
+        "filled": 0 if recipe.holes else int(np.count_nonzero(contours.hollow[here])),
         "tracing": {choice: getattr(recipe, choice) for choice in _RECORDED_FIELDS},
     }
 
@@ -170,10 +170,10 @@ def _contours(
     down, across = (one / one.sum() for one in map(_gaussian, sigma, radius))
     trace = kernels(__package__).trace_contours
     parts = [slice(start, start + _BLOCK) for start in range(0, len(objects), _BLOCK)]
-    found = over_blocks(lambda part: trace(plane, objects[part], boxes[part], down, across), parts)
+    traced = over_blocks(lambda part: trace(plane, objects[part], boxes[part], down, across), parts)
     none = np.empty((0, 2)), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
-    vertices, counts, owners, hollow = (np.concatenate(one) for one in zip(none, *found, strict=True))
-    owners += _BLOCK * np.repeat(np.arange(len(parts)), [len(one[2]) for one in found])
+    vertices, counts, owners, hollow = (np.concatenate(one) for one in zip(none, *traced, strict=True))
+    owners += _BLOCK * np.repeat(np.arange(len(parts)), [len(one[2]) for one in traced])
     return _Contours(vertices, np.append(0, np.cumsum(counts)), owners, hollow)
 
 

@@ -29,8 +29,8 @@ def conformal_p_values(scores: Real, calibration: Real) -> Real:
     Returns
     -------
     (N,) array
-        (1 + number of calibration scores at least as large) / (1 + m). At most a share p of them is p or less if a
-        score and the m others are exchangeable, whatever their distribution.
+        (1 + number of calibration scores at least as large) / (1 + m). If a score and the m others are exchangeable, it
+        is p or less with a probability of at most p, whatever their distribution.
 
     Examples
     --------
@@ -142,20 +142,20 @@ class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.means_ = np.empty((len(self.classes_), points.shape[1]))
         self.covariances_, self.calibration_scores_ = [], []
         for place, name in enumerate(self.classes_):
-            own = np.flatnonzero(labels == name)
-            units = np.unique(owners[own])
-            if len(own) < _MIN_CLASS_SIZE or len(units) < 2:
+            rows = np.flatnonzero(labels == name)
+            units = np.unique(owners[rows])
+            if len(rows) < _MIN_CLASS_SIZE or len(units) < 2:
                 raise ValueError(
-                    f"class {self.classes_.tolist()[place]!r} has {len(own)} samples in {len(units)} groups: at "
+                    f"class {self.classes_.tolist()[place]!r} has {len(rows)} samples in {len(units)} groups: at "
                     f"least {_MIN_CLASS_SIZE}, of two groups, are needed for training and calibration"
                 )
             least = 1 if groups is not None else 2
             count = int(np.clip(round(self.calibration * len(units)), least, len(units) - least))
-            calibrates = np.isin(owners[own], rng.permutation(units)[:count])
-            learned = LedoitWolf().fit(points[own[~calibrates]])
+            calibrates = np.isin(owners[rows], rng.permutation(units)[:count])
+            learned = LedoitWolf().fit(points[rows[~calibrates]])
             self.means_[place] = learned.location_
             self.covariances_.append(learned.covariance_)
-            self.calibration_scores_.append(np.sort(self._score(points[own[calibrates]], place)))
+            self.calibration_scores_.append(np.sort(self._score(points[rows[calibrates]], place)))
         return self
 
     def p_values(self, X: ArrayLike) -> Real:

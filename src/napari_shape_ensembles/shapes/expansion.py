@@ -89,14 +89,14 @@ class Expansion(ABC):
         if degree is not None:
             return cls._least_squares(curve, degree)
         for degree in _DEGREES:
-            found = cls._least_squares(curve, degree)
+            expansion = cls._least_squares(curve, degree)
             # Largest coefficients of the degrees 1, 2, … relative to their curve's largest; maximum over all curves.
-            size = np.abs(found.coefficients[:, 1:]).max(axis=-1)
+            size = np.abs(expansion.coefficients[:, 1:]).max(axis=-1)
             size = (size / size.max(axis=1, keepdims=True)).max(axis=0).reshape(-1, cls.size(1) - 1).max(axis=1)
             tail = size[-degree // _TAIL_DIVISOR :].max()
             if tail <= tolerance:
                 # Coefficients at rounding level would only be amplified by differentiation.
-                return found.truncated(int(np.flatnonzero(size > tolerance).max(initial=0)) + 1)
+                return expansion.truncated(int(np.flatnonzero(size > tolerance).max(initial=0)) + 1)
         raise ValueError(
             f"a degree of {_DEGREES[-1]} does not resolve the curves (the last coefficients are {tail:.1e} of the "
             "largest): give a degree, and accept its error"

@@ -62,13 +62,13 @@ def log(base: Real, points: Real) -> Real:
     True
     """
     tangents = Tangents(base, points)
-    found = np.empty((len(points), 2, len(base)))
+    logs = np.empty((len(points), 2, len(base)))
 
     def fill(part: slice) -> None:
-        found[part] = tangents[part]
+        logs[part] = tangents[part]
 
-    over_blocks(fill, curve_blocks(len(found)))
-    return found.swapaxes(1, 2)
+    over_blocks(fill, curve_blocks(len(logs)))
+    return logs.swapaxes(1, 2)
 
 
 class Tangents:

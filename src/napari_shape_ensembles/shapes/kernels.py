@@ -282,9 +282,9 @@ def _first_place(c, lengths, before, total):
     cx, cy = 0.0, 0.0
     last = total - before[m - 1]
     for i in range(m):
-        own = lengths[0, i] + lengths[1, i] + lengths[2, i]
-        weight[i] = (own + last) / (2 * total)
-        last = own
+        length = lengths[0, i] + lengths[1, i] + lengths[2, i]
+        weight[i] = (length + last) / (2 * total)
+        last = length
         cx += weight[i] * c[0, i]
         cy += weight[i] * c[4, i]
     whole = 0.0
@@ -536,7 +536,7 @@ def two_best(waves, first, second, margin):
                 scores[way, i] = waves[q, way, i].real ** 2 + waves[q, way, i].imag ** 2
         places = (-1, -1)
         for best in range(2):
-            highest, found = 0.0, -1
+            highest, peak = 0.0, -1
             for way in range(ways):
                 for i in range(n):
                     score = scores[way, i]
@@ -547,8 +547,8 @@ def two_best(waves, first, second, margin):
                     if best == 1 and place // n == places[0] // n and (apart <= 1 or apart == n - 1):
                         continue  # a neighbor of the best shift is not a separate match
                     if score >= scores[way, i - 1] and score >= scores[way, i + 1 if i + 1 < n else 0]:
-                        highest, found = score, place
-            places = (found, -1) if best == 0 else (places[0], found)
+                        highest, peak = score, place
+            places = (peak, -1) if best == 0 else (places[0], peak)
         first[q], second[q] = max(places[0], 0), max(places[1], 0)
         ratio = _peak_height(scores, second[q]) if places[1] >= 0 else 0.0
         ratio /= _peak_height(scores, first[q])
@@ -559,12 +559,12 @@ def two_best(waves, first, second, margin):
 def _phases(angle, cosine, sine):
     """Cosine and sine of k·angle for all k, by repeated doubling."""
     cosine[0], sine[0] = 1.0, 0.0
-    c, s, known = np.cos(angle), np.sin(angle), 1
-    while known < len(cosine):
-        for k in range(min(known, len(cosine) - known)):
-            cosine[known + k] = cosine[k] * c - sine[k] * s
-            sine[known + k] = sine[k] * c + cosine[k] * s
-        c, s, known = c * c - s * s, 2 * c * s, 2 * known
+    c, s, done = np.cos(angle), np.sin(angle), 1
+    while done < len(cosine):
+        for k in range(min(done, len(cosine) - done)):
+            cosine[done + k] = cosine[k] * c - sine[k] * s
+            sine[done + k] = sine[k] * c + cosine[k] * s
+        c, s, done = c * c - s * s, 2 * c * s, 2 * done
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST_MATH_FLAGS)

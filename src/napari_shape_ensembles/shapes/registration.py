@@ -179,9 +179,11 @@ def match_blocks(
     # An empty ensemble is one empty block, so that its registration has all fields.
     matches = over_blocks(place, list(curve_blocks(count)) or [slice(0)])
     shift, rotation, backwards, residual, distinct, ambiguous = map(np.concatenate, zip(*matches, strict=True))
-    own = float(distinctness(np.asarray(archetype)[None], reflections=reflections)[0])
+    of_archetype = float(distinctness(np.asarray(archetype)[None], reflections=reflections)[0])
     landmarks = (np.empty((0, 2, len(target))) if out is None else out).swapaxes(1, 2)
-    return Registration(landmarks, shift % len(target), rotation, backwards, residual, distinct, ambiguous, own)
+    return Registration(
+        landmarks, shift % len(target), rotation, backwards, residual, distinct, ambiguous, of_archetype
+    )
 
 
 def doubled_area(z: Complex) -> Real:

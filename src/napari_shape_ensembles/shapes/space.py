@@ -318,8 +318,8 @@ class ShapeSpace:
             matches.append(
                 Registration.joined(held.changed(_match, archetype=self.archetype_, reflections=self.reflections))
             )
-        found = np.concatenate(held.changed(_separate))
-        return found if scale is None else scale, matches
+        separated = np.concatenate(held.changed(_separate))
+        return separated if scale is None else scale, matches
 
     def _learn(self, held: Held | HeldByWorkers, scale: Real) -> None:
         if self.rank < 1:
@@ -592,8 +592,8 @@ def _match_raw(points: Real, scale: Real, *, archetype: Real, reflections: bool)
 
 def _match(points: Real, *, archetype: Real, reflections: bool) -> Registration:
     """Overwrite curves with the registered ones, which the result does not repeat."""
-    found = match_blocks(lambda part: points[part], len(points), archetype, reflections=reflections, out=points)
-    return replace(found, landmarks=np.empty((0, points.shape[2], 2)))
+    matched = match_blocks(lambda part: points[part], len(points), archetype, reflections=reflections, out=points)
+    return replace(matched, landmarks=np.empty((0, points.shape[2], 2)))
 
 
 def _tangents(points: Real, *, mean: Real) -> Real:
@@ -638,8 +638,8 @@ def principal(gram: Real, rank: int) -> tuple[Real, Real]:
     """
     size = len(gram)
     reduced, diagonal, off, factors, _ = lapack.dsytrd(gram, lower=1, lwork=_LAPACK_BLOCK * size)
-    squared, found = eigh_tridiagonal(diagonal, off)
-    chosen = found[:, size - rank :]
+    squared, eigenvectors = eigh_tridiagonal(diagonal, off)
+    chosen = eigenvectors[:, size - rank :]
     turned, _, _ = lapack.dormqr("L", "N", reduced[1:, :-1], factors, chosen[1:], lwork=_LAPACK_BLOCK * rank)
     vectors = np.concatenate([chosen[:1], turned])
     return squared[::-1], vectors[:, ::-1].T
@@ -654,11 +654,11 @@ def _pooled(curves: Curves) -> Ensemble:
     parts: list[Any] = list(curves)
     if parts and all(isinstance(part, Ensemble) for part in parts):
         return Ensemble.pooled(parts)
-    found = Ensemble(parts)
-    if found.dropped:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in found.dropped.items())
+    pooled = Ensemble(parts)
+    if pooled.dropped:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in pooled.dropped.items())
         raise ValueError(
-            f"{len(parts) - len(found)} of {len(parts)} curves cannot be used ({reasons}): leave them out first, as "
+            f"{len(parts) - len(pooled)} of {len(parts)} curves cannot be used ({reasons}): leave them out first, as "
             "Ensemble(curves) does"
         )
-    return found
+    return pooled

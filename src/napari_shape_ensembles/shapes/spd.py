@@ -148,11 +148,15 @@ def coordinates(base: Real, matrices: Real) -> Real:
     array([[0.   , 0.   , 0.   ],
            [0.693, 0.   , 0.693]])
     """
-    inner, found = _roots(base, matrices)[1], np.empty((len(matrices), 3))
+    inner, normal = _roots(base, matrices)[1], np.empty((len(matrices), 3))
     for part in curve_blocks(len(matrices), _BLOCK):
         tangent = logm(inner @ matrices[part] @ inner)
-        found[part, 0], found[part, 1], found[part, 2] = tangent[:, 0, 0], _ROOT2 * tangent[:, 0, 1], tangent[:, 1, 1]
-    return found
+        normal[part, 0], normal[part, 1], normal[part, 2] = (
+            tangent[:, 0, 0],
+            _ROOT2 * tangent[:, 0, 1],
+            tangent[:, 1, 1],
+        )
+    return normal
 
 
 def from_coordinates(base: Real, l: Real) -> Real:

@@ -6,7 +6,7 @@ rank; lower ranks are the leading coordinates of these, and share permutations a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
@@ -18,18 +18,15 @@ from numpy.typing import NDArray
 from .._types import Mask, Real
 from ..checks import Sealed
 from ..comparison import Settings
-from ..comparison.compare import permutes_images
 from ..comparison.design import cannot_reach
-from ..comparison.engine import permutation_options
-from ..comparison.estimates import image_numbers
-from ..comparison.learning import Learned, learn
-from ..comparison.parts import FORM, OF_RANK, Part, form_parts, scale_parts, sides, tests_components
-from ..comparison.samples import Images, comparable
+from ..comparison.engine import Groups, permutation_options
+from ..comparison.learning import learn
+from ..comparison.parts import FORM, OF_RANK, form_parts, sides, tests_components
+from ..comparison.samples import Images, comparable, image_counts, image_numbers
 from ..comparison.verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
 from ..mmd import MMDTest
 from ..mmd.nested import nested_mmd_tests
-from ..mmd.replicates import DRAWS, Hypothesis, MeanKernels, least_p, mean_kernels_of_widths, replicate_mmd_test
-from ..mmd.two_sample import combined_mmd_test
+from ..mmd.replicates import least_p
 from ..outlines import Ensemble, quality
 from ..palette import COLORMAP, axes_of
 from ..progress import Listener, report
@@ -367,8 +364,8 @@ def decision_landscape(
     a, b, note = comparable(a, b)
     permutation_options(settings)  # raises early for settings that nested tests do not support
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
-    counts = len(set(a.images.tolist())), len(set(b.images.tolist()))
-    by_images = permutes_images(a, b, settings)
+    counts = image_counts(a, b)
+    by_images = not settings.permutes_curves(*counts)
     fault = quality(a, b).reason or ""
     both = settings.coordinates == "both" and not isinstance(settings.bandwidth, tuple)
     parts = ("raw", "normalized") if both else FORM if tests_components(settings) else ()
@@ -420,69 +417,34 @@ def landmark_column(a: Ensemble, b: Ensemble, every: tuple[int, ...], settings: 
     dict of str to (R, 4) array
         MMD, p-value, threshold and decision of each test at every rank; NaN if a rank is too high.
     """
-    first, count = len(a), len(every)
-    ranks = [rank for rank in every if rank <= _highest_rank(settings.landmarks, first + len(b))]
+    count = len(every)
+    ranks = [rank for rank in every if rank <= _highest_rank(settings.landmarks, len(a) + len(b))]
     tests: dict[str, Real] = {}
     if not ranks:
         return tests
     learned = learn((a, b), replace(settings, rank=ranks[-1]))
-    of_scale = scale_parts(learned.l, learned.space.scale_mean_, settings, learned.known).tested
-    images = image_numbers((a, b)) if permutes_images(a, b, settings) else None
-    if images is not None:
-        _permute_images(tests, learned, of_scale, images, first, ranks, count, settings)
-        return tests
-    samples, kernels = sides(of_scale, first)
-    test = combined_mmd_test(samples, kernels=kernels, **permutation_options(settings))
-    _store_test(tests, "scale", slice(len(ranks)), test, count)
-    of_form = form_parts(learned.t, learned.descriptors, settings, any_rank=True).tested
-    samples, kernels = sides(of_form, first)
-    whole = [name for name, part in of_form.items() if name not in OF_RANK]
-    nested = nested_mmd_tests(samples, ranks, kernels=kernels, whole=whole, **permutation_options(settings))
-    for index, test in enumerate(nested):
+    images = image_numbers((a, b))
+    group = (np.arange(images.max() + 1) > images[: len(a)].max()).astype(np.intp)
+    groups = Groups((a.name, b.name), (a, b), images, group, settings, learned)
+    _store_test(tests, "scale", slice(len(ranks)), groups.test_of("scale", 0, 1), count)
+    for index, test in enumerate(_form_tests(groups, ranks)):
         for name, part in {"undulation": test, **test.parts}.items():
             _store_test(tests, name, index, part, count)
         report(f"rank {ranks[index]} tested", result={name: values.copy() for name, values in tests.items()})
     return tests
 
 
-def _permute_images(
-    tests: dict[str, Real],
-    learned: Learned,
-    of_scale: Mapping[str, Part],
-    images: NDArray[np.intp],
-    first: int,
-    ranks: Sequence[int],
-    count: int,
-    settings: Settings,
-) -> None:
-    """Tests of a column with whole images exchangeable; parts that do not depend on the rank are summed once."""
-    draws = max(settings.permutations, DRAWS)
-
-    def kernels(parts: Mapping[str, Part]) -> dict[str, MeanKernels]:
-        options: dict[str, Any] = {"factor": settings.bandwidth, "seed": settings.seed}
-        found: dict[str, MeanKernels] = {}
-        for name, part in parts.items():
-            found |= mean_kernels_of_widths(name, part.points, images, kernel=part.kernel, **options)
-        return found
-
-    def tested(parts: Mapping[str, MeanKernels]) -> MMDTest:
-        own = int(images[:first].max()) + 1
-        hypothesis = Hypothesis(np.arange(len(next(iter(parts.values())).counts)) >= own)
-        return replicate_mmd_test(
-            parts, hypothesis, significance=settings.significance, draws=draws, seed=settings.seed
-        )
-
-    _store_test(tests, "scale", slice(len(ranks)), tested(kernels(of_scale)), count)
-    of_form = form_parts(learned.t, learned.descriptors, settings).tested
-    fixed = set(of_form) - set(OF_RANK)
-    whole = kernels({name: part for name, part in of_form.items() if name in fixed})
-    for index, rank in enumerate(ranks):
-        parts = form_parts(learned.t[:, :rank], learned.descriptors, settings).tested
-        of_rank = kernels({name: part for name, part in parts.items() if name not in fixed})
-        test = tested({**of_rank, **whole})
-        for name, part in {"undulation": test, **test.parts}.items():
-            _store_test(tests, name, index, part, count)
-        report(f"rank {rank} tested", result={name: values.copy() for name, values in tests.items()})
+def _form_tests(groups: Groups, ranks: Sequence[int]) -> Iterator[MMDTest]:
+    """Test form by the leading coordinates of each rank; permuted curves share distances and permutations."""
+    learned, settings = groups.learned, groups.settings
+    if groups.exchanged(0, 1) != "curves":
+        for rank in ranks:
+            yield replace(groups, learned=learned._replace(t=learned.t[:, :rank])).test_of("undulation", 0, 1)
+        return
+    of_form = form_parts(learned.t, learned.descriptors, settings, any_rank=True).tested
+    samples, kernels = sides(of_form, len(groups.images[0]))
+    whole = [name for name, part in of_form.items() if name not in OF_RANK]
+    yield from nested_mmd_tests(samples, ranks, kernels=kernels, whole=whole, **permutation_options(settings))
 
 
 def _store_test(tests: dict[str, Real], name: str, place: int | slice, test: MMDTest, count: int) -> None:

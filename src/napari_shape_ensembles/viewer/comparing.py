@@ -20,7 +20,7 @@ from ..archive import replacing, write_bytes
 from ..comparison import Comparison, Experiment, archetype_sensitivity, compare
 from ..comparison.display import MARK
 from ..comparison.learning import COMPARISON_STEPS
-from ..comparison.result import read_view
+from ..comparison.saved import read_view
 from ..comparison.sensitivity import ArchetypeSensitivity
 from ..comparison.verdict import INCONCLUSIVE
 from ..explanation import Explanation, explain

@@ -18,9 +18,8 @@ from ..archive import Tree
 from ..comparison import Experiment, experiment, position_dependence, records
 from ..comparison.design import GROUP, RequestedTests
 from ..comparison.display import simplified
-from ..comparison.experiment import FORMAT
 from ..comparison.inputs import Inputs
-from ..comparison.result import read_view
+from ..comparison.saved import read_view
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import recipe_of, recipe_tree
 from ..io.results import EXPERIMENT, TRENDS, trend_figures, write_experiment
@@ -337,7 +336,7 @@ def answer_of(result: Experiment, requested: RequestedTests, notes: Sequence[str
 def withheld_words(result: Experiment) -> str:
     """State for what faults of the outlines withhold the answer; empty for nothing."""
     count, total = sum(map(bool, result.withheld)), len(result.table)
-    if not (count or (result.overall_fault and not result.settings.overrule)):
+    if not (count or result.overall_fault):
         return ""
     where = f" for {count} of {total} contrasts" if count and total > 1 else "" if count else " over all groups"
     return f"⚠ No answer{where} until the outlines have been checked."
@@ -371,7 +370,7 @@ def read_experiment_file(path: Path) -> OpenedExperiment:
     """Read a saved experiment, and describe it in sentences."""
     report(f"opening {path.name}", 0, 2)
     with file_errors_named(path, "opened"):
-        result, view = Experiment.load(path), read_view(path, FORMAT)
+        result, view = Experiment.load(path), read_view(path, Experiment.FORMAT)
     return opened_experiment(result, view, f"Opened from {path.name}.")
 
 

@@ -13,8 +13,7 @@ from napari.settings import get_settings
 from ..archive import is_archive
 from ..comparison import Comparison
 from ..comparison.display import LayerData
-from ..comparison.experiment import FORMAT as EXPERIMENT
-from ..comparison.result import FORMAT
+from ..comparison.saved import COMPARISON, EXPERIMENT
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.annotations import is_annotated
 from ..io.content import json_of
@@ -81,7 +80,7 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
     """Read files of curves as Shapes layers, and comparisons as their two colored layers."""
     layers: list[LayerData] = []
     for name in paths_of(path):
-        if is_archive(name, FORMAT):
+        if is_archive(name, COMPARISON):
             layers += comparison_layer_data(Comparison.load(name), read_comparison_view(name))
         else:
             table = read_curves(name)

@@ -10,7 +10,7 @@ from napari.components import ViewerModel
 from psygnal import Signal
 
 from ..archive import is_archive
-from ..comparison.experiment import FORMAT as EXPERIMENT
+from ..comparison.saved import EXPERIMENT
 from ..compiled import begin_compiling
 from .choices import Choices
 from .comparing import ComparisonTask

@@ -94,7 +94,7 @@ class _WorkerCall(QObject):
         try:
             with reporting(self.reported.emit, lambda: worker.abort_requested):
                 self.outcome = self.functions.pop()()
-        except Stopped:
+        except (Stopped, SystemExit):  # Qt would let the latter end the process from this thread
             pass
         except Exception as error:  # noqa: BLE001 - any error is reported in the panel
             if threading.main_thread().is_alive():  # else Python is shutting down its thread pools

@@ -10,7 +10,7 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication
 from scipy import ndimage
 
-from docks import grid_of, reusing_results, set_choices, wait_until_idle
+from docks import grid_of, set_choices, wait_until_idle
 from image_makers import spots
 from napari_shape_ensembles.comparison.design import GROUP
 from napari_shape_ensembles.viewer.camera_flight import Flight, move_camera, view_of
@@ -128,9 +128,8 @@ def run_quickly(session, qtbot):
     for seed, name in ((1, "one"), (2, "two")):
         session.choices.layers[name].data = spots(seed, rows=3)
     set_choices(session.choices, permutations=199, landmarks=50, rank=10)
-    with reusing_results():
-        session.comparison.run()
-        wait_until_idle(session.comparison, qtbot)
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
     assert session.comparison.result is not None
 
 

@@ -204,7 +204,7 @@ class SideBySide:
         }
         spacers = self._existing(self._spacers)
         order = _in_blocks(shown, missing, spacers)
-        is_right = len(spacers) == sum(missing) and order == list(self._layers[: len(order)])
+        is_right = len(spacers) == sum(missing) and order == list(self._layers)[: len(order)]
         if not is_right or any(getattr(self._grid, name) != value for name, value in grid.items()):
             with self._layers.batched_update(), self._grid.events.enabled.blocker(self._on_grid_switched):
                 for spacer in spacers[sum(missing) :]:
