@@ -322,7 +322,10 @@ def defaults_of(option, words):
 def command_line(results):
     """Every command with its options; settings are documented on their own page."""
     parts = []
-    for name, command in typer.main.get_command(cli.app).commands.items():
+    commands = typer.main.get_command(cli.app).commands
+    groups = {name: command.commands for name, command in commands.items() if hasattr(command, "commands")}
+    inner = {f"{name} {verb}": command for name, verbs in groups.items() for verb, command in verbs.items()}
+    for name, command in [*((name, one) for name, one in commands.items() if name not in groups), *inner.items()]:
         rows = []
         for option in command.params:
             words = (getattr(option, "help", None) or "").replace("\n", " ").replace("|", "\\|")

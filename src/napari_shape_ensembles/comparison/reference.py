@@ -9,14 +9,16 @@ inference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from .._types import Index, Real
-from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
+from ..archive import ContentError, Tree
 from ..checks import whole
+from ..mmd.replicates import adjusted
 from ..mmd.sequential import martingale
 from ..outlines import Ensemble
 from ..outlines.resolution import at_one_pixel_size, at_pixel_size
@@ -27,7 +29,6 @@ from ..shapes.conformal import conformal_p_values
 from ..words import counted, distinct, listed
 from . import records
 from .compare import settings_of
-from .hypotheses import adjusted
 from .inputs import Inputs
 from .reference_measures import (
     QUANTITIES,
@@ -43,13 +44,12 @@ from .reference_measures import (
 from .reference_words import acquisition, folder_sentences, what_differs
 from .result import software_versions
 from .samples import sample_of
+from .saved import REFERENCE, Saved
 from .settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Format name of a saved reference, and the newest version of its layout (docs/files.md).
-FORMAT, LAYOUT = "shape-ensembles reference", 1
 #: The two tests, as `differs` names them.
 TESTS = ("form", "scale")
 #: Level of the judgement of one image.
@@ -88,7 +88,7 @@ class _Judged(NamedTuple):
         return {test: unlike.scores for test, unlike in self.tests.items()}
 
 
-class Reference:
+class Reference(Saved):
     """Images of one accepted kind; each other image is judged to be one more of them, or not.
 
     Parameters
@@ -156,6 +156,8 @@ class Reference:
     >>> print(table["what"][0])
     larger, 1.49 times; rougher, 2.49 times; more concave, 2.51 times
     """
+
+    FORMAT = REFERENCE
 
     def __init__(
         self,
@@ -411,15 +413,19 @@ class Reference:
             numbers[label] = max(numbers.get(label, 0), len(one))
         return [*numbers.values()]
 
-    def _units_drawn(self, size: float | None, count: int, least: int) -> list[Measured]:
-        """Draw `count` outlines of one image of each replicate that has an image of at least `least`."""
+    def _chosen(self, size: float | None, least: int) -> list[int]:
+        """Place of one image of each replicate that has an image of at least `least` outlines."""
         measured, order = self._measured(size), np.random.default_rng([self.settings.seed, _REFERENCE])
         chosen: dict[str, int] = {}
         for place in order.permutation(len(measured)):
             if len(measured[place]) >= least:
                 chosen.setdefault(self.replicates[place], int(place))
-        seed = self.settings.seed
-        return [drawn(measured[place], count, [seed, _REFERENCE, place]) for place in sorted(chosen.values())]
+        return sorted(chosen.values())
+
+    def _units_drawn(self, size: float | None, count: int, least: int) -> list[Measured]:
+        """Draw `count` outlines of each image of `_chosen`."""
+        measured, seed = self._measured(size), self.settings.seed
+        return [drawn(measured[place], count, [seed, _REFERENCE, place]) for place in self._chosen(size, least)]
 
     def _judged(self, query: Measured, size: float | None, count: int) -> _Judged:
         """Compare a query with the images of the reference, `count` outlines of each."""
@@ -535,28 +541,51 @@ class Reference:
 
     # ------------------------------------------------------------------------------------------------ files
 
-    def save(self, path: StrPath) -> None:
-        """Write its outlines, and what they were made of, to one file atomically, such as "nuclei.reference.npz"."""
-        write_archive(path, FORMAT, LAYOUT, self.to_tree())
+    def to_dataframe(self) -> pd.DataFrame:
+        """The images of the reference, one row each: to check whether one of them is unlike the others.
 
-    @classmethod
-    def load(cls, path: StrPath, *, memory: float | None = None) -> Reference:
-        """Read a reference written by `save`: it judges to the same digits.
-
-        Parameters
-        ----------
-        path : path
-        memory : float, optional
-            Memory limit in GiB; by default 4.
-
-        Raises
-        ------
-        ValueError
-            For another kind of file, or a damaged one, naming it.
-        OSError
-            If the file does not exist, or cannot be read.
+        Returns
+        -------
+        DataFrame
+            Columns name, replicate, outlines; p_form, p_scale and p, the rank of the image among the others (NaN for
+            images of a replicate that were not drawn); and the ratio of each quantity to the mean, as in `judge`.
         """
-        return read_archive(path, FORMAT, LAYOUT, cls.of_tree, memory)
+        import pandas as pd
+
+        measured, chosen = self._measured(None), self._chosen(None, 1)
+        kept = resolved(min(one.lobes for one in measured), measured[0].form.shape[1])
+        count = int(np.median(self._numbers(None)))
+        part = self._units_drawn(None, count, 1)
+        points = {"form": [one.form[:, kept] for one in part], "scale": [one.scale for one in part]}
+        scores = {test: unlikeness(some).scores for test, some in points.items() if some[0].size}
+        table = pd.DataFrame({"name": [one.name for one in self.images], "replicate": self.replicates})
+        table["outlines"] = list(map(len, measured))
+        for column, values in {**{f"p_{test}": one for test, one in scores.items()}, "p": joint(scores)}.items():
+            larger = (values >= values[:, None] - _ROUNDING * np.abs(values[:, None])).mean(axis=1)
+            table[column] = pd.Series(larger, index=chosen)
+        every = [quantities(one.scale, one.form, kept) for one in measured]
+        for name in QUANTITIES:
+            logs = [float(one[name]) for one in every]
+            table[name] = np.exp(np.array(logs) - _mean(logs))
+        return table
+
+    def numbers(self) -> dict[str, Any]:
+        """Numbers that a rerun must reproduce: those of `to_dataframe`, by column."""
+        return {str(name): column.to_numpy() for name, column in self.to_dataframe().select_dtypes("number").items()}
+
+    def _archived(self) -> Tree:
+        return {**self.to_tree(), "numbers": records.columns_tree(self.numbers())}
+
+    def of_images(self, images: Sequence[Ensemble]) -> Reference:
+        """A reference of other outlines of the same images, with the same settings."""
+        return Reference(
+            [part for image in images for part in _by_image(image)],
+            self.settings,
+            replicates=self.replicates,
+            significance=self.significance,
+            outlines=self.outlines,
+            inputs=self.inputs,
+        )
 
     def to_tree(self) -> Tree:
         """Return the reference as arrays, numbers and strings, for `archive` (docs/files.md)."""
@@ -566,7 +595,7 @@ class Reference:
             "settings": tree_of(self.settings),
             "significance": self.significance,
             "outlines": self.outlines,
-            "inputs": None if self.inputs is None else self.inputs.to_tree(),
+            "inputs": None if self.inputs is None else asdict(self.inputs),
             "versions": self.versions,
         }
 
