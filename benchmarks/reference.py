@@ -1,14 +1,13 @@
-"""False alarms and power of `Reference`, by simulation and on real images; results of docs/reference.md.
+"""False alarms and power of `Reference`, by simulation and on real images; results of docs/how-to/reference.md.
 
 python benchmarks/reference.py levels | real | made | days | chart | discoveries | cost
     [--repetitions N] [--seed S] [--data FOLDER] [--out docs/results/reference.json]
 
-`levels`: false alarms where the query is one more image of the kind, with equal and unequal numbers of outlines.
-`real`: nuclei, hearts and vertebrae (data beside the repository: docs/data.md), held out or of another kind, by the
-score of `Reference`, by others on the same outlines, and by two rivals. `made`: the same on outlines that differ in one
-respect; the columns form and scale show what leaks. `days`: images of another day, and references of several days.
-`chart`: false alarms of the control chart over 200 images. `discoveries`: false discovery rate over a folder.
-`cost`: seconds for 1000 images of 200 outlines.
+`levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts and
+vertebrae (data beside the repository: docs/data.md), held out or of another kind; by `Reference`, by other scores of
+the same outlines, and by two rivals. `made`: the same on outlines that differ in one respect; what is found in form
+and in scale shows what leaks. `days`: another day, and references of several days. `chart`: false alarms over 200
+images, and delays. `discoveries`: false discovery rate over a folder. `cost`: seconds for 1000 images of 200 outlines.
 """
 
 import argparse
@@ -29,196 +28,17 @@ from napari_shape_ensembles.shapes.conformal import conformal_p_values
 from results_file import out_option, printed, record, share
 
 LEVEL = 0.05
-SQUARE = [(0, 0), (0, 1), (1, 1), (1, 0)]
-# Laws of descriptors between outlines, and between images with a share of the variance.
+# Laws of descriptors, of outlines and of images; images have this share of the variance.
 LAWS = {
     "normal": lambda rng, shape: rng.standard_normal(shape),
     "skewed": lambda rng, shape: rng.exponential(size=shape) ** 1.5 - 1.3,
     "outliers": lambda rng, shape: rng.standard_normal(shape) + 20 * (rng.random(shape[:-1]) < 0.01)[..., None],
 }
 BETWEEN = 0.08
-NUMBERS = {
-    "15 each": (lambda rng: 15, lambda rng: 15),
-    "5 to 50": (lambda rng: rng.integers(5, 51), lambda rng: rng.integers(5, 51)),
-    "5 to 50, query 5": (lambda rng: rng.integers(5, 51), lambda rng: 5),
-    "5 to 50, query 50": (lambda rng: rng.integers(5, 51), lambda rng: 50),
-}
+# Outlines of an image of the reference, at least and at most, and of the query.
+NUMBERS = {"15": (15, 15, 15, 15), "5 to 50": (5, 50, 5, 50), "few": (5, 50, 5, 5), "many": (5, 50, 50, 50)}
 PLANS = ((10, 0.1), (20, 0.05), (40, 0.05), (100, 0.05), (100, 0.01))
-
-
-class Images:
-    """Images whose outlines are measured already: stands in for `measure`."""
-
-    def __init__(self):
-        self.measured = {}
-
-    def add(self, form, scale):
-        name = str(len(self.measured))
-        self.measured[name] = Measured(scale, form, np.inf, 1.0)
-        return Ensemble([SQUARE], name=name)
-
-    def __call__(self, images, settings):
-        return [self.measured[image.name] for image in images]
-
-
-def judged(reference, queries, **options):
-    """Judge queries, pairs of descriptors of form and scale, by a reference of such."""
-    module.measure = images = Images()
-    made = Reference([images.add(*one) for one in reference], **options)
-    return made.judge([images.add(*one) for one in queries])
-
-
-def image(rng, law, count, day=0.0):
-    """Descriptors of form and scale of one image."""
-    draw = LAWS[law]
-    points = draw(rng, (count, 13)) + BETWEEN**0.5 * draw(rng, (1, 13)) + day
-    return 0.3 * points[:, :11] - 3, 0.3 * points[:, 11:]
-
-
-def levels(args):
-    rows = []
-    for law in LAWS:
-        for name, (usual, own) in NUMBERS.items():
-            for n, level in PLANS:
-                rng = np.random.default_rng([args.seed, n])
-                hits = defaultdict(int)
-                for _ in range(args.repetitions):
-                    reference = [image(rng, law, int(usual(rng))) for _ in range(n)]
-                    row = judged(reference, [image(rng, law, int(own(rng)))]).iloc[0]
-                    for column in ("p", "p_form", "p_scale"):
-                        hits[column] += row[column] <= level + 1e-9
-                cells = {column: share(hits[column], args.repetitions, 3) for column in hits}
-                rows.append(printed(law=law, outlines=name, images=n, level=level, **cells))
-    return {"levels": rows}
-
-
-def ours(parts):
-    """p-values of the score of `Reference`, and of others on the same outlines; the query is last."""
-    row = judged(parts[:-1], parts[-1:]).iloc[0]
-    found = {"reference": row["p"], "form": row["p_form"], "scale": row["p_scale"]}
-    rng, count = np.random.default_rng(0), min(len(one[0]) for one in parts)
-    drawn = [[points[rows] for points in one] for one in parts for rows in [rng.permutation(len(one[0]))[:count]]]
-    every = np.stack([np.concatenate(one, axis=1) for one in drawn])
-    apart = (every - every.mean(axis=(0, 1))) / every.std(axis=(0, 1))
-    means = apart.mean(axis=1)
-    means = (means - means.mean(axis=0)) / means.std(axis=0)
-    others = {
-        "equally many": joint({str(test): unlikeness([one[test] for one in drawn]).scores for test in (0, 1)}),
-        "squares of means": (means**2).sum(axis=1),
-        "largest mean": np.abs(means).max(axis=1),
-        "energy distance": energy(apart),
-    }
-    for name, scores in others.items():
-        found[name] = conformal_p_values(scores[-1:] * (1 - 1e-12), scores[:-1])[0]
-    return found
-
-
-def energy(points):
-    """Energy distance of each image from all others, summed over the descriptors."""
-    total = np.zeros(len(points))
-    for values in np.moveaxis(points, 2, 0):
-        grid = np.sort(values.ravel())
-        shares = (values[:, :, None] <= grid[:-1]).mean(axis=1)
-        others = (shares.sum(axis=0) - shares) / (len(points) - 1)
-        total += (shares - others) ** 2 @ np.diff(grid)
-    return total
-
-
-def rivals(features):
-    """p-values of two rivals, from the means of six descriptors over all outlines of each image."""
-    means = np.array([one.mean(axis=0) for one in features])
-    usual, own = means[:-1], means[-1]
-    z = np.abs(own - usual.mean(axis=0)) / usual.std(axis=0, ddof=1)
-    t = 2 * stats.t.sf(z / (1 + 1 / len(usual)) ** 0.5, len(usual) - 1)
-    return {"t-tests, Holm": len(t) * t.min(), "z-scores": len(t) * 2 * stats.norm.sf(z).min()}
-
-
-def described(ensemble, settings):
-    """Descriptors of form and of scale of outlines, and six of their features."""
-    one = measure([ensemble], settings)[0]
-    return one.form, one.scale, np.log(ensemble.features.drop(columns="id").to_numpy())
-
-
-def taken(population, rows):
-    return tuple(values[rows] for values in population)
-
-
-def power(what, kinds, draw, args):
-    """Share of queries of each kind that are flagged, by each method."""
-    rows = []
-    for kind in kinds:
-        hits, rng = defaultdict(int), np.random.default_rng(args.seed)
-        for _ in range(args.repetitions):
-            parts = draw(rng, kind)
-            found = ours([one[:2] for one in parts]) | rivals([one[2] for one in parts])
-            for name, p in found.items():
-                hits[name] += p <= LEVEL + 1e-9
-        cells = {name: round(count / args.repetitions, 3) for name, count in hits.items()}
-        rows.append(printed(data=what, query=kind, repetitions=args.repetitions, **cells))
-    return rows
-
-
-def real(args):
-    settings = Settings()
-    fields = {
-        group: [
-            described(ensemble, settings)
-            for path in sorted((args.data / "mef_nuclei").glob(f"{group}_*.png"))
-            if len(ensemble := extract_curves(imread(path), min_area=600))
-        ]
-        for group in ("wt", "ko")
-    }
-
-    def nuclei(rng, kind):
-        order = rng.permutation(len(fields["wt"]))
-        reference = [fields["wt"][place] for place in order[:20]]
-        others = [fields["wt"][place] for place in order[20:]] if kind == "held out" else fields["ko"]
-        return [*reference, others[rng.integers(len(others))]]
-
-    drawings, vertebrae = (
-        {key: described(curves, settings) for key, curves in outlines_of(args.data / name, column).items()}
-        for name, column in (("hearts.npz", "person"), ("vertebrae.npz", "group"))
-    )
-
-    def hearts(rng, kind):
-        order = rng.permutation(list(drawings))
-        images = [taken(drawings[person], rows) for person in order[:4] for rows in np.split(rng.permutation(30), 5)]
-        if kind == "held out":
-            return [images[place] for place in rng.permutation(len(images))]
-        return [*images, taken(drawings[order[4]], rng.permutation(30)[:6])]
-
-    def bones(rng, kind):
-        order = rng.permutation(30)
-        usual = [taken(vertebrae["c"], order[place : place + 1]) for place in range(25)]
-        if kind == "held out":
-            return [*usual, taken(vertebrae["c"], order[25:26])]
-        group = vertebrae["l" if kind == "large" else "s"]
-        return [*usual, taken(group, rng.integers(len(group[0]), size=1))]
-
-    rows = power("nuclei, 20 fields", ("held out", "knock-out"), nuclei, args)
-    rows += power("hearts of 4 persons, 20 × 6", ("held out", "another person"), hearts, args)
-    rows += power("vertebrae, 25 × 1", ("held out", "large", "small"), bones, args)
-    return {"real": rows}
-
-
-def outlines_of(path, column):
-    with np.load(path) as data:
-        curves, groups = np.split(data["xy"], data["offsets"][1:-1]), data[column]
-        return {
-            group: Ensemble([curves[place] for place in np.flatnonzero(groups == group)])
-            for group in np.unique(groups).tolist()
-        }
-
-
-@cache
-def population(seed, roughness=0.05, size=10.0, elongation=1.3, spread=0.2, waves=(8, 14), count=1500):
-    rng = np.random.default_rng(seed)
-    forms = draw_forms(rng, count, roughness=roughness, waves=waves, vertices=128)
-    scales = draw_scales(rng, count, size=size, spread=spread, elongation=elongation)
-    return described(Ensemble(forms @ scales), Settings(landmarks=200))
-
-
-#: Ways in which a query differs, and the share of its outlines that do.
+# What changes in a query, and in which share of its outlines.
 CHANGES = {
     "nothing": ({}, 1),
     "size × 1.12": ({"size": 11.2}, 1),
@@ -230,99 +50,224 @@ CHANGES = {
 }
 
 
+@cache
+def placeholder(name):
+    """An image whose outlines are measured elsewhere."""
+    return Ensemble([[(0, 0), (0, 1), (1, 1)]], name=name)
+
+
+def stand_in(parts):
+    """Images of descriptors (form, scale), which `Reference` uses in place of measuring outlines."""
+    found = {str(place): Measured(scale, form, np.inf, 1.0) for place, (form, scale) in enumerate(parts)}
+    module.measure = lambda images, settings: [found[image.name] for image in images]
+    return [placeholder(name) for name in found]
+
+
+def judged(reference, queries):
+    """Judge queries by a reference, all as descriptors."""
+    images = stand_in([*reference, *queries])
+    return Reference(images[: len(reference)]).judge(images[len(reference) :])
+
+
+def drawn(rng, law, count, shift=0.0):
+    """Descriptors of form and scale of one image."""
+    points = LAWS[law](rng, (count, 13)) + BETWEEN**0.5 * LAWS[law](rng, (1, 13)) + shift
+    return 0.3 * points[:, :11] - 3, 0.3 * points[:, 11:]
+
+
+def levels(args):
+    """Share of p-values at the level or below."""
+    rows = []
+    for law, (name, (least, most, own_least, own_most)), (n, level) in (
+        (law, numbers, plan) for law in LAWS for numbers in NUMBERS.items() for plan in PLANS
+    ):
+        rng, hits = np.random.default_rng([args.seed, n]), defaultdict(int)
+        for _ in range(args.repetitions):
+            parts = [drawn(rng, law, int(rng.integers(least, most + 1))) for _ in range(n)]
+            row = judged(parts, [drawn(rng, law, int(rng.integers(own_least, own_most + 1)))]).iloc[0]
+            for column in ("p", "p_form", "p_scale"):
+                hits[column] += row[column] <= level + 1e-9
+        cells = {column: share(count, args.repetitions, 3) for column, count in hits.items()}
+        rows.append(printed(law=law, outlines=name, images=n, level=level, **cells))
+    return rows
+
+
+def energy(points):
+    """Energy distance of each image (U, m, d) from all others, summed over the descriptors."""
+    total = np.zeros(len(points))
+    for values in np.moveaxis(points, 2, 0):
+        grid = np.sort(values.ravel())
+        shares = (values[:, :, None] <= grid[:-1]).mean(axis=1)
+        total += (shares - (shares.sum(axis=0) - shares) / (len(points) - 1)) ** 2 @ np.diff(grid)
+    return total
+
+
+def p_values(parts):
+    """p-values of the last of some images, each as descriptors of form and scale and as features, by every method."""
+    described, features = [one[:2] for one in parts], np.array([one[2].mean(axis=0) for one in parts])
+    row = judged(described[:-1], described[-1:]).iloc[0]
+    found = {"Reference": row["p"], "form": row["p_form"], "scale": row["p_scale"]}
+    count, rng = min(len(one[0]) for one in parts), np.random.default_rng(0)
+    rows = [rng.permutation(len(one[0]))[:count] for one in parts]
+    equal = [np.stack([one[test][some] for one, some in zip(parts, rows, strict=True)]) for test in (0, 1)]
+    every = np.concatenate(equal, axis=2)
+    means = (every.mean(axis=1) - every.mean(axis=(0, 1))) / every.mean(axis=1).std(axis=0)
+    for name, scores in {
+        "squares of means": (means**2).sum(axis=1),
+        "energy distance": energy(every / every.std(axis=(0, 1))),
+    }.items():
+        found[name] = conformal_p_values(scores[-1:] * (1 - 1e-12), scores[:-1])[0]
+    z = np.abs(features[-1] - features[:-1].mean(axis=0)) / features[:-1].std(axis=0, ddof=1)
+    t = stats.t.sf(z / (1 + 1 / (len(parts) - 1)) ** 0.5, len(parts) - 2)
+    return found | {"t-tests, Holm": 2 * len(z) * t.min(), "z-scores": 2 * len(z) * stats.norm.sf(z).min()}
+
+
+def power(data, kinds, draw, args):
+    """Share of queries of each kind that are flagged, by every method."""
+    rows = []
+    for kind in kinds:
+        rng, hits = np.random.default_rng(args.seed), defaultdict(int)
+        for _ in range(args.repetitions):
+            for name, p in p_values(draw(rng, kind)).items():
+                hits[name] += p <= LEVEL + 1e-9
+        cells = {name: round(count / args.repetitions, 3) for name, count in hits.items()}
+        rows.append(printed(data=data, query=kind, repetitions=args.repetitions, **cells))
+    return rows
+
+
+def described(ensemble, **settings):
+    """Descriptors of form and of scale, and the logarithms of six features, of the outlines of an ensemble."""
+    one = measure([ensemble], Settings(**settings))[0]
+    return one.form, one.scale, np.log(ensemble.features.drop(columns="id").to_numpy())
+
+
+def taken(population, rows):
+    """Some outlines of a population."""
+    return tuple(values[rows] for values in population)
+
+
+def real(args):
+    """Power on real images."""
+    paths = {kind: sorted((args.data / "mef_nuclei").glob(f"{kind}_*.png")) for kind in ("wt", "ko")}
+    traced = {kind: [extract_curves(imread(path), min_area=600) for path in some] for kind, some in paths.items()}
+    fields = {kind: [described(field) for field in some if len(field)] for kind, some in traced.items()}
+    sets = {}
+    for name, column in (("hearts", "person"), ("vertebrae", "group")):
+        with np.load(args.data / f"{name}.npz") as data:
+            every = described(Ensemble(np.split(data["xy"], data["offsets"][1:-1])))
+            sets[name] = {group: taken(every, data[column] == group) for group in np.unique(data[column]).tolist()}
+
+    def nuclei(rng, kind):
+        order = rng.permutation(len(fields["wt"]))
+        others = [fields["wt"][place] for place in order[20:]] if kind == "held out" else fields["ko"]
+        return [*(fields["wt"][place] for place in order[:20]), others[rng.integers(len(others))]]
+
+    def hearts(rng, kind):
+        persons = rng.permutation(list(sets["hearts"]))
+        images = [taken(sets["hearts"][one], rows) for one in persons[:4] for rows in np.split(rng.permutation(30), 5)]
+        images = [images[place] for place in rng.permutation(len(images))]
+        return images if kind == "held out" else [*images, taken(sets["hearts"][persons[4]], rng.permutation(30)[:6])]
+
+    def bones(rng, kind):
+        order, others = rng.permutation(30), sets["vertebrae"][kind[0]]
+        rows = order[25:26] if kind == "control" else rng.integers(len(others[0]), size=1)
+        return [*(taken(sets["vertebrae"]["c"], order[place : place + 1]) for place in range(25)), taken(others, rows)]
+
+    return [
+        *power("nuclei, 20 fields", ("held out", "knock-out"), nuclei, args),
+        *power("hearts, 4 persons × 5 images", ("held out", "another person"), hearts, args),
+        *power("vertebrae, 25 bones", ("control", "large", "small"), bones, args),
+    ]
+
+
+@cache
+def population(seed, roughness=0.05, size=10.0, elongation=1.3, spread=0.2):
+    """Outlines of one law, described."""
+    rng = np.random.default_rng(seed)
+    forms = draw_forms(rng, 1500, roughness=roughness, waves=(8, 14), vertices=128)
+    scales = draw_scales(rng, 1500, size=size, spread=spread, elongation=elongation)
+    return described(Ensemble(forms @ scales), landmarks=200)
+
+
 def made(args):
+    """Power on made outlines: 40 images of 8 to 30, which differ in size (4 %) and roughness (8 %)."""
+
+    def image(rng, changes, part):
+        count = int(rng.integers(8, 31))
+        changed = round(count * part)
+        usual = {"roughness": 0.05 * rng.choice([0.92, 1.0, 1.08])}
+        groups = ((population(1, **usual), count - changed), (population(2, **(usual | changes)), changed))
+        some = [taken(one, rng.integers(len(one[0]), size=number)) for one, number in groups]
+        form, scale, features = (np.concatenate(values) for values in zip(*some, strict=True))
+        shift = rng.normal(0, 0.04)
+        return form, scale + np.array([shift, 0]), features + np.array([2, 1, 1, 0, 0, 0]) * shift
+
     def draw(rng, kind):
-        changes, part = CHANGES[kind]
+        return [*(image(rng, {}, 0) for _ in range(40)), image(rng, *CHANGES[kind])]
 
-        def one(query=False):
-            count = int(rng.integers(8, 31))
-            changed = round(count * part) if query else 0
-            groups = (
-                (population(1, 0.05 * rng.choice([0.92, 1.0, 1.08])), count - changed),
-                (population(2, **changes), changed),
-            )
-            form, scale, features = (
-                np.concatenate(values)
-                for values in zip(*(taken(some, rng.integers(len(some[0]), size=k)) for some, k in groups), strict=True)
-            )
-            shift = rng.normal(0, 0.04)  # of the log size of an image
-            return form, scale + [shift, 0], features + np.array([2, 1, 1, 0, 0, 0]) * shift
-
-        return [*(one() for _ in range(40)), one(query=True)]
-
-    return {"made": power("made, 40 × 8 to 30", CHANGES, draw, args)}
+    return power("made, 40 images", CHANGES, draw, args)
 
 
 def days(args):
+    """Share flagged of images of a day of the reference, of another day, and of another kind."""
     rows = []
-    plans = {
-        "20 images of one day": (1, 20),
-        "4 images of each of 5 days": (5, 4),
-        "1 image of each of 20 days": (20, 1),
-    }
-    for name, (count, each) in plans.items():
-        hits, rng = defaultdict(int), np.random.default_rng(args.seed)
+    for count, each in ((1, 20), (5, 4), (20, 1)):
+        rng, hits = np.random.default_rng(args.seed), np.zeros(3)
         for _ in range(args.repetitions):
-            effects = rng.normal(0, 0.5, (count + 1, 13))
-            reference = [image(rng, "normal", 15, effects[day]) for day in range(count) for _ in range(each)]
-            queries = [image(rng, "normal", 15, effects[day]) for day in (0, count)]
-            queries += [image(rng, "normal", 15, effects[count] + 1.0)]
-            for kind, p in zip(("same day", "another day", "unlike"), judged(reference, queries)["p"], strict=True):
-                hits[kind] += p <= LEVEL + 1e-9
-        rows.append(printed(reference=name, **{kind: round(hit / args.repetitions, 3) for kind, hit in hits.items()}))
-    return {"days": rows}
+            shifts = rng.normal(0, 0.5, (count + 1, 13))
+            reference = [drawn(rng, "normal", 15, shifts[day]) for day in range(count) for _ in range(each)]
+            queries = [drawn(rng, "normal", 15, shift) for shift in (shifts[0], shifts[-1], shifts[-1] + 1.5)]
+            hits += judged(reference, queries)["p"] <= LEVEL + 1e-9
+        same, another, unlike = (hits / args.repetitions).round(3).tolist()
+        rows.append(printed(days=count, images_of_each=each, same_day=same, another_day=another, unlike=unlike))
+    return rows
 
 
 def chart(args):
+    """Alarms over 200 images, and the delay of an alarm after a change at image 50."""
     rows = []
-    for n in (20, 100):
-        for shift in (0.0, 1.0):
-            rng, alarms, delays = np.random.default_rng(args.seed), 0, []
-            for _ in range(args.repetitions):
-                module.measure = images = Images()
-                made_of = Reference([images.add(*image(rng, "skewed", 10)) for _ in range(n)])
-                later = [image(rng, "skewed", 10, shift * (place >= 50)) for place in range(200 if not shift else 80)]
-                alarm = made_of.chart([images.add(*one) for one in later])["alarm"].to_numpy()
-                alarms += alarm.any()
-                delays += [alarm.argmax() - 49] if alarm.any() and alarm.argmax() >= 50 else []
-            delay = float(np.median(delays)) if delays and shift else None
-            rows.append(printed(images=n, shift=shift, alarm=share(alarms, args.repetitions, 3), delay=delay))
-    return {"chart": rows}
+    for n, shift, length in ((20, 0, 200), (100, 0, 200), (20, 1, 80), (100, 1, 80)):
+        rng, first = np.random.default_rng(args.seed), []
+        for _ in range(args.repetitions):
+            later = [drawn(rng, "normal", 10, shift * (place >= 50)) for place in range(length)]
+            images = stand_in([*(drawn(rng, "normal", 10) for _ in range(n)), *later])
+            alarm = Reference(images[:n]).chart(images[n:])["alarm"].to_numpy()
+            first += [int(alarm.argmax())] if alarm.any() else []
+        delay = float(np.median([place - 49 for place in first if place >= 50])) if shift and first else None
+        rows.append(printed(images=n, shift=shift, alarms=share(len(first), args.repetitions, 3), delay=delay))
+    return rows
 
 
 def discoveries(args):
+    """False discovery rate at 0.1 over 50 images, and the share of the unlike ones that is found."""
     rows = []
-    for n, unlike in ((100, 0), (100, 5), (100, 20), (400, 5)):
-        rng, rates, powers = np.random.default_rng(args.seed), [], []
-        for _ in range(args.repetitions // 5):
-            reference = [image(rng, "skewed", 10) for _ in range(n)]
-            table = judged(reference, [image(rng, "skewed", 10, 1.5 * (place < unlike)) for place in range(50)])
-            hits = table["p_adjusted"].to_numpy() <= 0.1
-            rates.append(hits[unlike:].sum() / max(hits.sum(), 1))
-            powers.append(hits[:unlike].mean() if unlike else np.nan)
-        found = {"rate": round(float(np.mean(rates)), 3), "found": round(float(np.mean(powers)), 3) if unlike else None}
-        rows.append(printed(images=n, unlike=f"{unlike} of 50", **found))
-    return {"discoveries": rows}
+    for n, unlike in ((100, 0), (100, 10), (100, 25), (400, 10)):
+        rng, rates = np.random.default_rng(args.seed), []
+        for _ in range(args.repetitions):
+            queries = [drawn(rng, "normal", 10, 1.2 * (place < unlike)) for place in range(50)]
+            hits = judged([drawn(rng, "normal", 10) for _ in range(n)], queries)["p_adjusted"].to_numpy() <= 0.1
+            rates.append((hits[unlike:].sum() / max(hits.sum(), 1), hits[:unlike].mean() if unlike else 0))
+        rate, part = np.mean(rates, axis=0).round(3).tolist()
+        rows.append(printed(images=n, unlike=unlike, rate=rate, part_found=part if unlike else None))
+    return rows
 
 
 def cost(args):
+    """Seconds, from outlines to the table."""
     rng = np.random.default_rng(args.seed)
 
-    def drawn(name):
+    def image(place):
         scales = draw_scales(rng, 200, size=10, spread=0.2, elongation=1.3)
-        return Ensemble(draw_forms(rng, 200, roughness=0.05, waves=(8, 14), vertices=96) @ scales, name=name)
+        return Ensemble(draw_forms(rng, 200, roughness=0.05, waves=(8, 14), vertices=96) @ scales, name=f"{place}")
 
-    images = [drawn(f"{place}") for place in range(50)]
-    module.measure = measure
-    start = perf_counter()
-    reference = Reference([drawn(f"reference {place}") for place in range(100)])
-    made_in = perf_counter() - start
-    start = perf_counter()
-    reference.judge([images[place % 50] for place in range(1000)])
-    return {"cost": [printed(reference=round(made_in, 1), judged=round(perf_counter() - start, 1))]}
+    images, start = [image(place) for place in range(100)], perf_counter()
+    reference, made_at = Reference(images), perf_counter()
+    reference.judge([images[place % 100] for place in range(1000)])
+    return [printed(reference=round(made_at - start, 1), judged=round(perf_counter() - made_at, 1))]
 
 
 def main():
+    """Run one of the simulations."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("levels", "real", "made", "days", "chart", "discoveries", "cost"))
     parser.add_argument("--repetitions", type=int, default=500)
@@ -330,7 +275,7 @@ def main():
     parser.add_argument("--data", type=Path, default=Path("../data/replicates"))
     out_option(parser)
     args = parser.parse_args()
-    record(args.out, **globals()[args.what](args))
+    record(args.out, **{args.what: globals()[args.what](args)})
 
 
 if __name__ == "__main__":

@@ -58,8 +58,8 @@ Correction = Literal["none", "fdr", "family"]
 
 # With fewer images nothing can be said of how images of the kind vary.
 _MIN_IMAGES = 3
-# Share of the reference images that have fewer outlines than are drawn for a chart, and are left out of it.
-_UNCHARTED = 0.2
+# Share of the reference images that are compared, at least, even if more outlines could be drawn of the others.
+_COMPARED = 0.5
 # Scores that differ by less are equal.
 _ROUNDING = 1e-12
 # Pixels that are larger by less are equal.
@@ -71,7 +71,7 @@ _QUERY, _REFERENCE, _CHART = 0, 1, 2
 class _Compared(NamedTuple):
     """Images of the reference with the outlines drawn from each, as a query is compared with them."""
 
-    points: Mapping[str, Sequence[Real]]  # test -> U arrays (m, d)
+    points: Mapping[str, Real]  # test -> (U, m, d)
     quantities: Mapping[str, Real]  # name -> (U,)
     usual: Mapping[str, float]  # name -> mean over all images, of all their outlines
 
@@ -103,9 +103,8 @@ class Reference(Saved):
     significance : float
         Level of the judgement of one image. (`Settings.significance` is that of the tests of a comparison.)
     outlines : int, optional
-        Number of outlines drawn from each image; of a query, at most as many as it has. Images of the reference that
-        have fewer are then left out, and p-values are exact. By default as many are drawn as half of the images have,
-        and of those that have fewer, all.
+        Number of outlines drawn from each image, and at most as many as the query has; images of fewer are not
+        compared. By default as many as half of the images have, and as many images as the level needs.
     inputs : Inputs, optional
         Files and recipe that the outlines were made of, for the record.
 
@@ -124,13 +123,12 @@ class Reference(Saved):
     With n images, the query makes n + 1, and all of them are treated alike: descriptors are standardized over their
     outlines, and their means and mean absolute values over the images; the score of an image is its squared
     Mahalanobis distance from the middle. The p-value, (1 + number of reference images of at least the query's score) /
-    (n + 1), is at most p with probability p if the query is one more image of the kind, for any distribution. The
-    least one is 1 / (n + 1): 0.05 needs 19 images, and 0.01 needs 99.
+    (n + 1), is p or less with a probability of at most p if the query is one more image of the kind, for any
+    distribution. The least one is 1 / (n + 1): 0.05 needs 19 images, and 0.01 needs 99.
 
     The mean of few outlines scatters more than that of many, so images of unequal numbers are not exchangeable. From
-    none are more outlines drawn, by the seed, than the query has. Where an image of the reference has fewer, its mean
-    is divided by a larger standard deviation; this is not exact, but held the level in simulations. With `outlines`,
-    numbers are equal and p-values exact, given the numbers, if these say nothing of the shapes.
+    all, the same number is drawn, by the seed: one draw is exact, given the numbers, if these say nothing of the
+    shapes.
 
     `differs` is a closed test: it is decided by one score of form and scale together, and names that of the two that is
     also unlike by itself, so that a wrong name is at most as probable as the level.
@@ -398,13 +396,15 @@ class Reference(Saved):
         return self._at[size]
 
     def _count(self, size: float | None, own: int) -> int:
-        """Number of outlines to draw from each image, for a query that has `own`: of a half, or all that there are.
+        """Number of outlines to draw from each image, for a query that has `own`.
 
         It follows from the numbers of outlines of all images alone, the query's included.
         """
         if self.outlines is not None:
             return min(self.outlines, own)
-        return min(own, int(np.median([*self._numbers(size), own])))
+        numbers = self._numbers(size)
+        compared = min(max(self._needed, ceil(_COMPARED * len(numbers))), len(numbers))
+        return min(sorted([*numbers, own], reverse=True)[compared], own) or min(own, 1)
 
     def _numbers(self, size: float | None) -> list[int]:
         """Number of outlines of each replicate: that of its image of the most."""
@@ -413,19 +413,19 @@ class Reference(Saved):
             numbers[label] = max(numbers.get(label, 0), len(one))
         return [*numbers.values()]
 
-    def _chosen(self, size: float | None, least: int) -> list[int]:
-        """Place of one image of each replicate that has an image of at least `least` outlines."""
+    def _chosen(self, size: float | None, count: int) -> list[int]:
+        """Place of one image of each replicate that has an image of at least `count` outlines."""
         measured, order = self._measured(size), np.random.default_rng([self.settings.seed, _REFERENCE])
         chosen: dict[str, int] = {}
         for place in order.permutation(len(measured)):
-            if len(measured[place]) >= least:
+            if len(measured[place]) >= count:
                 chosen.setdefault(self.replicates[place], int(place))
         return sorted(chosen.values())
 
-    def _units_drawn(self, size: float | None, count: int, least: int) -> list[Measured]:
+    def _units_drawn(self, size: float | None, count: int) -> list[Measured]:
         """Draw `count` outlines of each image of `_chosen`."""
         measured, seed = self._measured(size), self.settings.seed
-        return [drawn(measured[place], count, [seed, _REFERENCE, place]) for place in self._chosen(size, least)]
+        return [drawn(measured[place], count, [seed, _REFERENCE, place]) for place in self._chosen(size, count)]
 
     def _judged(self, query: Measured, size: float | None, count: int) -> _Judged:
         """Compare a query with the images of the reference, `count` outlines of each."""
@@ -433,18 +433,22 @@ class Reference(Saved):
         kept = resolved(min(query.lobes, *(one.lobes for one in measured)), query.form.shape[1])
         key = size, count, tuple(kept)
         if key not in self._compared:
-            part = self._units_drawn(size, count, 1 if self.outlines is None else count)
+            part = self._units_drawn(size, count)
             of_units = [quantities(one.scale, one.form, kept) for one in part]
             of_images = [quantities(one.scale, one.form, kept) for one in measured if len(one)]
             self._compared[key] = _Compared(
-                {"form": [one.form[:, kept] for one in part], "scale": [one.scale for one in part]},
+                {"form": np.stack([one.form[:, kept] for one in part]), "scale": np.stack([one.scale for one in part])},
                 {name: np.array([one[name] for one in of_units]) for name in QUANTITIES},
                 {name: _mean([float(one[name]) for one in of_images]) for name in QUANTITIES},
             )
         compared, own = self._compared[key], drawn(query, count, [self.settings.seed, _QUERY])
         added = {"form": own.form[:, kept], "scale": own.scale}
         tested = [test for test in TESTS if added[test].size]
-        return _Judged(compared, {test: unlikeness([*compared.points[test], added[test]]) for test in tested}, kept)
+        return _Judged(
+            compared,
+            {test: unlikeness(np.concatenate([compared.points[test], added[test][None]])) for test in tested},
+            kept,
+        )
 
     def unlike(self, image: Ensemble) -> pd.DataFrame:
         """The outlines of an image that make it unlike the reference.
@@ -506,9 +510,9 @@ class Reference(Saved):
         import pandas as pd
 
         queries = [image for ensemble in _ensembles(images) for image in _by_image(ensemble)]
-        count = self.outlines or int(np.quantile(self._numbers(None), _UNCHARTED, method="lower"))
+        count = self._count(None, max(self._numbers(None)))
         lobes = min(one.lobes for one in self._measured(None))
-        before, ties = self._units_drawn(None, count, count), np.random.default_rng([self.settings.seed, _CHART])
+        before, ties = self._units_drawn(None, count), np.random.default_rng([self.settings.seed, _CHART])
         kept = resolved(lobes, before[0].form.shape[1])
         p_values, remarks = [], []
         with reporting(progress):
@@ -526,8 +530,9 @@ class Reference(Saved):
                     p_values.append(np.nan)
                     continue
                 before.append(drawn(one, count, [self.settings.seed, _CHART, place]))
-                points = {"form": [part.form[:, kept] for part in before], "scale": [part.scale for part in before]}
-                scores = joint({test: unlikeness(some).scores for test, some in points.items() if some[0].size})
+                points = {test: np.stack([getattr(part, test) for part in before]) for test in TESTS}
+                points["form"] = points["form"][..., kept]
+                scores = joint({test: unlikeness(some).scores for test, some in points.items() if some.size})
                 larger = int((scores > scores[-1] * (1 + _ROUNDING)).sum())
                 equal = int((scores >= scores[-1] * (1 - _ROUNDING)).sum()) - larger
                 p_values.append((larger + (1 - ties.random()) * equal) / len(scores))
@@ -552,12 +557,12 @@ class Reference(Saved):
         """
         import pandas as pd
 
-        measured, chosen = self._measured(None), self._chosen(None, 1)
+        count = self._count(None, max(self._numbers(None)))
+        measured, chosen = self._measured(None), self._chosen(None, count)
         kept = resolved(min(one.lobes for one in measured), measured[0].form.shape[1])
-        count = int(np.median(self._numbers(None)))
-        part = self._units_drawn(None, count, 1)
-        points = {"form": [one.form[:, kept] for one in part], "scale": [one.scale for one in part]}
-        scores = {test: unlikeness(some).scores for test, some in points.items() if some[0].size}
+        part = self._units_drawn(None, count)
+        points = {"form": np.stack([one.form[:, kept] for one in part]), "scale": np.stack([one.scale for one in part])}
+        scores = {test: unlikeness(some).scores for test, some in points.items() if some.size}
         table = pd.DataFrame({"name": [one.name for one in self.images], "replicate": self.replicates})
         table["outlines"] = list(map(len, measured))
         for column, values in {**{f"p_{test}": one for test, one in scores.items()}, "p": joint(scores)}.items():

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.covariance import ledoit_wolf
 
 from .._types import Index, Real
 from ..outlines import Ensemble
@@ -34,7 +33,9 @@ QUANTITIES = {
 _LIMIT = 3.0
 # Logarithms that vary by less (0.1 %) are equal, but for interpolation and rounding.
 _MIN_SPREAD = 1e-3
-# Variances and scores below are zero.
+# Share of the correlation between descriptors that is taken for chance; docs/how-to/reference.md compares others.
+_SHRINKAGE = 0.8
+# Deviations of scores below are zero.
 _ROUNDING = 1e-12
 # Outlines measured at once.
 _BLOCK = 2000
@@ -89,7 +90,7 @@ def measure(images: Sequence[Ensemble], settings: Settings) -> list[Measured]:
 
 
 def drawn(image: Measured, count: int, seed: Sequence[int]) -> Measured:
-    """Draw `count` of its outlines without replacement, or all if there are fewer."""
+    """Draw `count` of its outlines, without replacement."""
     rows = np.random.default_rng(seed).permutation(len(image))[:count]
     return replace(image, scale=image.scale[rows], form=image.form[rows])
 
@@ -133,9 +134,9 @@ class Unlikeness(NamedTuple):
     ----------
     scores : (U,) array
     weights : (U, 2 d) array
-        The score of an image is the mean, over its outlines, of (terms - middle) · weights.
+        The score of an image is the mean, over its outlines, of (`terms` - middle) · weights.
     middle : (2 d,) array
-        Terms of the middle of all images.
+        Mean terms of all images.
     centre, spread : (d,) arrays
         By which descriptors are standardized.
     """
@@ -147,45 +148,40 @@ class Unlikeness(NamedTuple):
     spread: Real
 
     def terms(self, outlines: Real) -> Real:
-        """Standardized descriptors (M, d), limited to 3 standard deviations, and their absolute values: (M, 2 d)."""
-        apart = np.clip((outlines - self.centre) / self.spread, -_LIMIT, _LIMIT)
-        return np.concatenate([apart, np.abs(apart)], axis=1)
+        """Standardized descriptors (…, d), limited to 3 standard deviations, and their absolute values: (…, 2 d)."""
+        return _terms(outlines, self.centre, self.spread)
 
 
-def unlikeness(images: Sequence[Real]) -> Unlikeness:
-    """Score U images by the means of `Unlikeness.terms` over their outlines.
+def unlikeness(points: Real) -> Unlikeness:
+    """Score images by their means of `Unlikeness.terms`.
 
     Parameters
     ----------
-    images : sequence of U (m, d) arrays
-        Descriptors of outlines. If m is the same for all, exchangeable images have exchangeable scores, whatever their
-        distribution, as every step treats all images alike.
+    points : (U, m, d) array
+        Descriptors of m outlines of each of U images.
 
     Returns
     -------
     Unlikeness
-        The score is a squared Mahalanobis distance, with the covariance between images shrunk by the rule of Ledoit and
-        Wolf. Before, each mean is divided by its standard deviation: from the variances between images and, over m,
-        within them. The mean of few outlines scatters more, and is not unlike for this alone.
+        Exchangeable images have exchangeable scores, whatever their distribution, as every step treats all images
+        alike. The score is a squared Mahalanobis distance from the mean of all images, with a correlation between
+        descriptors that is shrunk towards none.
     """
-    counts = np.array([len(image) for image in images])
-    pooled, starts = np.concatenate(images), np.cumsum(counts) - counts
-    spread = pooled.std(axis=0)
-    blank = np.zeros(0)
-    found = Unlikeness(blank, blank, blank, pooled.mean(axis=0), np.where(spread > _MIN_SPREAD, spread, np.inf))
-    terms = found.terms(pooled)
-    means = np.add.reduceat(terms, starts) / counts[:, None]
-    squares = np.add.reduceat(terms**2, starts) - counts[:, None] * means**2
-    within = np.maximum(squares.sum(axis=0), 0) / max(int((counts - 1).sum()), 1)
-    between = np.maximum(means.var(axis=0, ddof=1) - within * (1 / counts).mean(), 0)
-    variance = between + within / counts[:, None]
-    variance[:, variance.max(axis=0) <= _ROUNDING] = np.inf  # constant: it says nothing
-    middle = (means / variance).sum(axis=0) / np.maximum((1 / variance).sum(axis=0), _ROUNDING)
-    apart = (means - middle) / np.sqrt(variance)
-    covariance, _ = ledoit_wolf(apart - apart.mean(axis=0), assume_centered=True)
-    pull = apart @ np.linalg.pinv(covariance, hermitian=True)
-    scores = np.einsum("ud,ud->u", apart, pull)
-    return found._replace(scores=scores, weights=pull / np.sqrt(variance), middle=middle)
+    pooled = points.reshape(-1, points.shape[-1])
+    centre, spread = pooled.mean(axis=0), pooled.std(axis=0)
+    spread = np.where(spread > _MIN_SPREAD, spread, np.inf)
+    means = _terms(points, centre, spread).mean(axis=1)
+    middle, deviation = means.mean(axis=0), means.std(axis=0)
+    deviation = np.where(deviation > _ROUNDING, deviation, np.inf)
+    apart = (means - middle) / deviation
+    correlation = (1 - _SHRINKAGE) * apart.T @ apart / len(apart) + _SHRINKAGE * np.eye(apart.shape[1])
+    pull = np.linalg.solve(correlation, apart.T).T
+    return Unlikeness(np.einsum("ud,ud->u", apart, pull), pull / deviation, middle, centre, spread)
+
+
+def _terms(outlines: Real, centre: Real, spread: Real) -> Real:
+    apart = np.clip((outlines - centre) / spread, -_LIMIT, _LIMIT)
+    return np.concatenate([apart, np.abs(apart)], axis=-1)
 
 
 def joint(scores: Mapping[str, Real]) -> Real:
