@@ -22,7 +22,7 @@ from scipy import stats
 
 from napari_shape_ensembles import Ensemble, Reference, Settings, extract_curves
 from napari_shape_ensembles.comparison import reference as module
-from napari_shape_ensembles.comparison.reference_measures import Measured, joint, measure, unlikeness
+from napari_shape_ensembles.comparison.reference_measures import Measured, measure
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 from napari_shape_ensembles.shapes.conformal import conformal_p_values
 from results_file import out_option, printed, record, share
@@ -63,10 +63,10 @@ def stand_in(parts):
     return [placeholder(name) for name in found]
 
 
-def judged(reference, queries):
+def judged(reference, queries, significance=LEVEL):
     """Judge queries by a reference, all as descriptors."""
     images = stand_in([*reference, *queries])
-    return Reference(images[: len(reference)]).judge(images[len(reference) :])
+    return Reference(images[: len(reference)], significance=significance).judge(images[len(reference) :])
 
 
 def drawn(rng, law, count, shift=0.0):
@@ -84,7 +84,8 @@ def levels(args):
         rng, hits = np.random.default_rng([args.seed, n]), defaultdict(int)
         for _ in range(args.repetitions):
             parts = [drawn(rng, law, int(rng.integers(least, most + 1))) for _ in range(n)]
-            row = judged(parts, [drawn(rng, law, int(rng.integers(own_least, own_most + 1)))]).iloc[0]
+            query = drawn(rng, law, int(rng.integers(own_least, own_most + 1)))
+            row = judged(parts, [query], level).iloc[0]
             for column in ("p", "p_form", "p_scale"):
                 hits[column] += row[column] <= level + 1e-9
         cells = {column: share(count, args.repetitions, 3) for column, count in hits.items()}

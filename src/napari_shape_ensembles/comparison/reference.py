@@ -104,7 +104,7 @@ class Reference(Saved):
         Level of the judgement of one image. (`Settings.significance` is that of the tests of a comparison.)
     outlines : int, optional
         Number of outlines drawn from each image, and at most as many as the query has; images of fewer are not
-        compared. By default as many as half of the images have, and as many images as the level needs.
+        compared. By default the largest number that half of the images have, and as many images as the level needs.
     inputs : Inputs, optional
         Files and recipe that the outlines were made of, for the record.
 
@@ -643,6 +643,21 @@ def accepted_by(references: Mapping[str, Reference], images: Ensemble | Sequence
     See Also
     --------
     ConformalClassifier : the same for single outlines.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Ensemble, Reference, Settings, accepted_by
+    >>> from napari_shape_ensembles.samples.synthetic import draw_forms
+    >>> rng = np.random.default_rng(0)
+    >>> smooth, rough = (
+    ...     [Ensemble(draw_forms(rng, 12, roughness=size, waves=(8, 12)), name=f"{i}") for i in range(20)]
+    ...     for size in (0.05, 0.1)
+    ... )
+    >>> settings = Settings(landmarks=60)
+    >>> kinds = {"smooth": Reference(smooth[1:], settings), "rough": Reference(rough[1:], settings)}
+    >>> accepted_by(kinds, [smooth[0], rough[0]])["accepted"].tolist()
+    [('smooth',), ('rough',)]
     """
     import pandas as pd
 
