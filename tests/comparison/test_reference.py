@@ -1,5 +1,8 @@
 """References: exact levels by simulation, what is found and named, files, and bad input."""
 
+from functools import cache
+from itertools import count
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,9 +17,9 @@ QUICK = Settings(landmarks=60)
 TRIANGLE = [(0, 0), (0, 1), (1, 1)]
 
 
-def image(rng, count=12, *, name="", roughness=0.05, size=10.0, **options):
-    forms = draw_forms(rng, count, roughness=roughness, waves=(8, 12), vertices=64)
-    scales = draw_scales(rng, count, size=size, spread=0.2, elongation=1.3)
+def image(rng, outlines=12, *, name="", roughness=0.05, size=10.0, **options):
+    forms = draw_forms(rng, outlines, roughness=roughness, waves=(8, 12), vertices=64)
+    scales = draw_scales(rng, outlines, size=size, spread=0.2, elongation=1.3)
     return Ensemble(forms @ scales, name=name, **options)
 
 
@@ -26,31 +29,36 @@ def reference():
     return Reference([image(rng, 10 + place % 5, name=f"usual {place}") for place in range(20)], QUICK)
 
 
+@cache
+def placeholder(name):
+    return Ensemble([TRIANGLE], name=name)
+
+
 @pytest.fixture
 def measured(monkeypatch):
     """Return a function that makes images of given descriptors, which nothing has to trace or measure."""
-    every = {}
+    every, numbers = {}, count()
     monkeypatch.setattr(module, "measure", lambda images, settings: [every[one.name] for one in images])
 
     def images(descriptors):
         made = []
         for form, scale in descriptors:
-            made.append(Ensemble([TRIANGLE], name=f"{len(every)}"))
+            made.append(placeholder(f"{next(numbers) % 400}"))
             every[made[-1].name] = Measured(scale, form, np.inf, 1.0)
         return made
 
     return images
 
 
-def descriptors(rng, count, shift=0.0):
+def descriptors(rng, outlines, shift=0.0):
     """Skewed descriptors of outlines, of images that differ."""
-    points = rng.exponential(size=(count, 7)) ** 1.5 + 0.4 * rng.exponential(size=7) + shift
+    points = rng.exponential(size=(outlines, 7)) ** 1.5 + 0.4 * rng.exponential(size=7) + shift
     return 0.2 * points[:, :5] - 3, 0.2 * points[:, 5:]
 
 
-def binomial_limit(count, share):
+def binomial_limit(repetitions, share):
     """Exceeded by chance in one of a thousand simulations."""
-    return share + 3.1 * np.sqrt(share * (1 - share) / count)
+    return share + 3.1 * np.sqrt(share * (1 - share) / repetitions)
 
 
 @pytest.mark.parametrize("own", [5, 40])
@@ -73,7 +81,7 @@ def test_images_of_unequal_numbers_would_not_be_exchangeable_without_equal_draws
     """What the equal draws are for: means of 5 outlines beside means of 40."""
     rng, alarms = np.random.default_rng(0), []
     for _ in range(100):
-        means = [rng.normal(size=(count, 4)).mean(axis=0) for count in [40] * 19 + [5]]
+        means = [rng.normal(size=(number, 4)).mean(axis=0) for number in [40] * 19 + [5]]
         scores = unlikeness(np.array(means)[:, None]).scores
         alarms.append(scores[-1] >= scores.max())
     assert np.mean(alarms) > 0.5
@@ -97,7 +105,7 @@ def test_constant_descriptors_say_nothing():
 
 def test_fewer_draws_are_a_part_of_more():
     one = Measured(np.arange(20.0).reshape(10, 2), np.zeros((10, 4)), np.inf, 1.0)
-    few, more = (drawn(one, count, [0, 1]).scale[:, 0].tolist() for count in (3, 7))
+    few, more = (drawn(one, number, [0, 1]).scale[:, 0].tolist() for number in (3, 7))
     assert len(set(more)) == 7
     assert more[:3] == few
 
@@ -143,7 +151,17 @@ def test_an_image_is_judged_alone_and_the_same_again(reference):
     together, alone = reference.judge(queries), pd.concat([reference.judge(one) for one in queries], ignore_index=True)
     columns = [name for name in together if name != "p_adjusted"]
     pd.testing.assert_frame_equal(together[columns], alone[columns])
-    assert together["drawn"].tolist() == [5, 8, 11, 12]  # of the reference, 19 images have 10 or more, and half 12
+    assert together["drawn"].tolist() == [5, 8, 10, 10]  # 19 images, as many as the level needs, have 10 or more
+
+
+def test_as_many_outlines_are_drawn_as_half_of_many_images_have(measured):
+    rng = np.random.default_rng(3)
+    usual = measured(descriptors(rng, number) for number in range(5, 65))
+    rows = Reference(usual).judge(measured(descriptors(rng, number) for number in (3, 20, 80)))
+    assert rows["drawn"].tolist() == [3, 20, 35]
+    assert rows["compared"].tolist() == [60, 45, 30]
+    rows = Reference(usual, outlines=10).judge(measured(descriptors(rng, number) for number in (3, 20, 80)))
+    assert rows["drawn"].tolist() == [3, 10, 10]
 
 
 def test_corrections_for_several_images(reference):
@@ -181,14 +199,15 @@ def test_outlines_that_make_an_image_unlike_come_first(reference):
     rough, usual = image(rng, 3, roughness=0.3), image(rng, 12)
     mixed = Ensemble([*rough.curves, *usual.curves], ids=[f"rough {i}" for i in range(3)] + [f"{i}" for i in range(12)])
     table = reference.unlike(mixed)
-    assert set(table["id"][:3]) == {"rough 0", "rough 1", "rough 2"}
+    assert set(table.nlargest(3, "form")["id"]) == {"rough 0", "rough 1", "rough 2"}
+    assert table["score"].is_monotonic_decreasing
     assert table["form"].sum() == pytest.approx(1)
 
 
 def test_a_chart_raises_few_false_alarms_and_notices_a_change(measured):
     rng, alarms = np.random.default_rng(8), []
-    for _ in range(150):
-        usual, later = (measured(descriptors(rng, 6) for _ in range(count)) for count in (10, 40))
+    for _ in range(100):
+        usual, later = (measured(descriptors(rng, 6) for _ in range(images)) for images in (10, 30))
         alarms.append(Reference(usual).chart(later)["alarm"].any())
     assert np.mean(alarms) <= 0.05
     usual = measured(descriptors(rng, 6) for _ in range(40))

@@ -152,7 +152,7 @@ class Reference(Saved):
     >>> table[["name", "differs", "p_form", "least_p"]].round(3).values.tolist()
     [['query', 'both', 0.048, 0.048]]
     >>> print(table["what"][0])
-    larger, 1.49 times; rougher, 2.49 times; more concave, 2.51 times
+    larger, 1.5 times; rougher, 2.94 times; more concave, 3.6 times
     """
 
     FORMAT = REFERENCE

@@ -25,9 +25,15 @@ _FEW_OUTLINES = 5
 
 
 def what_differs(ratios: Mapping[str, float], unusual: Sequence[str]) -> str:
-    """Name the unusual quantities with their ratios: "rougher, 1.3 times; smaller, 0.8 times"."""
-    words = []
-    for name in unusual:
+    """Name the unusual quantities with their ratios: "rougher, 1.3 times; smaller, 0.8 times".
+
+    Of coarse form and roughness, only that which changes more is named.
+    """
+    words, names = [], list(unusual)
+    if {"coarse form", "roughness"} <= {*names}:
+        # Strong fine waves shift landmarks, and so change the coarse ones, and the other way round.
+        names.remove(min(("coarse form", "roughness"), key=lambda name: abs(np.log(ratios[name]))))
+    for name in names:
         _, less, more = QUANTITIES[name]
         if isfinite(ratios[name]) and abs(ratios[name] - 1) > _MIN_CHANGE:
             words.append(f"{more if ratios[name] > 1 else less}, {ratios[name]:.3g} times")

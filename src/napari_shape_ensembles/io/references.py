@@ -62,8 +62,8 @@ def read_folder(
     >>> Path("powders").mkdir()
     >>> for name, powder in zip(("sieved", "raw"), samples.powder_outlines().ensembles()):
     ...     write_curves(f"powders/{name}.npz", powder)
-    >>> [(ensemble.name, len(ensemble)) for ensemble in read_folder("powders")]
-    [('raw', 295), ('sieved', 174)]
+    >>> [len(ensemble) for ensemble in read_folder("powders")]
+    [295, 174]
     """
     reading = Reading(SettingsFile(outlines=outlines or Outlines()), labels, memory)
     return read_images(files_of(Path(path), groups=True, labels=bool(labels)), reading)[0]
