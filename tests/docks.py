@@ -189,8 +189,10 @@ def same(one, other):
 
 def show_given_result(result, viewer):
     """Show a result computed elsewhere in a viewer's session."""
-    for _ in Session.of(viewer).comparison.show_in_turns(DisplayedResult(result, None, {})):
+    task = Session.of(viewer).comparison
+    for _ in task.show_in_turns(DisplayedResult(result, None, {})):
         pass
+    task.unsaved = True
 
 
 def wait_until_idle(task, qtbot):

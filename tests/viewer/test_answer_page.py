@@ -163,7 +163,7 @@ def slow(*_):
 
 
 def test_cancelling_between_steps_leaves_the_dock_ready(dock, viewer, qtbot, monkeypatch):
-    monkeypatch.setattr(comparing, "run_comparison", slow)
+    monkeypatch.setattr(comparing, "compare_groups", slow)
     press(dock.run_button, qtbot)
     qtbot.waitUntil(lambda: "Counting" in dock.step.text(), timeout=5000)
     assert not dock.run_button.isEnabled()
@@ -177,7 +177,7 @@ def test_cancelling_between_steps_leaves_the_dock_ready(dock, viewer, qtbot, mon
 
 def test_pressing_run_again_during_a_run_starts_nothing(dock, qtbot, monkeypatch):
     starts = []
-    monkeypatch.setattr(comparing, "run_comparison", lambda *_: starts.append(1) or slow())
+    monkeypatch.setattr(comparing, "compare_groups", lambda *_: starts.append(1) or slow())
     press(dock.run_button, qtbot)
     dock.run()
     qtbot.waitUntil(lambda: bool(starts))
@@ -195,7 +195,7 @@ def test_every_kind_of_error_is_shown_in_the_panel(dock, qtbot, monkeypatch, err
         report("failing", 0, 1)
         raise error("the reason")
 
-    monkeypatch.setattr(comparing, "run_comparison", failing)
+    monkeypatch.setattr(comparing, "compare_groups", failing)
     assert "the reason" in run(dock, qtbot)
     assert dock.run_button.isEnabled()
     assert dock.result is None

@@ -75,7 +75,7 @@ def test_quitting_asks_once_and_closing_a_window_leaves_the_other(
     dock = open_answer(first, qtbot)
     other.activateWindow()
     qtbot.waitUntil(other.isActiveWindow, timeout=5000)
-    monkeypatch.setattr(comparing, "compare", slow)
+    monkeypatch.setattr(comparing, "compare_groups", slow)
     dock.run_button.click()  # while the second window is active
     qtbot.waitUntil(lambda: "Counting" in dock.step.text(), timeout=20_000)
     (question,) = ask_and_answer(lambda: one.close(confirm_need=True), "Cancel")

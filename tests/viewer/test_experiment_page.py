@@ -20,7 +20,6 @@ from napari_shape_ensembles.io.image_parts import ImagePart
 from napari_shape_ensembles.viewer import design_files, experimenting
 from napari_shape_ensembles.viewer.close_confirmation import loss_warnings
 from napari_shape_ensembles.viewer.docks.answer import AnswerPage
-from napari_shape_ensembles.viewer.docks.experiment import ExperimentPage
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.docks.trust import TrustPage
 from napari_shape_ensembles.viewer.docks.why import WhyPage
@@ -61,7 +60,7 @@ def plate(tmp_path):
 def test_a_screen_is_read_from_files_and_a_well_opened(model, plate, qtbot, monkeypatch):
     monkeypatch.setattr(design_files, "MAX_OPENED_IMAGES", 4)
     session = Session.of(model)
-    images, page = ImagesPage(model), ExperimentPage(model)
+    images, page = ImagesPage(model), AnswerPage(model)
     qtbot.addWidget(images)
     qtbot.addWidget(page)
     set_choices(session.choices, landmarks=40, rank=5, significance=0.05)
@@ -73,85 +72,90 @@ def test_a_screen_is_read_from_files_and_a_well_opened(model, plate, qtbot, monk
     images.refresh()
     assert images.table.item(0, 0).text() == "A01_f0"
     page.show_state()
-    assert page.control.currentData() == "A01"  # ten groups have 45 pairs
-    page.control.setCurrentIndex(page.control.findData("A02"))
-    page.control.activated.emit(page.control.currentIndex())
+    assert page.groups.control.currentData() == "A01"  # ten groups have 45 pairs
+    page.groups.control.setCurrentIndex(page.groups.control.findData("A02"))
+    page.groups.control.activated.emit(page.groups.control.currentIndex())
     press(page.run_button, qtbot)
-    wait_until_idle(session.experiment, qtbot)
-    assert [row[0] for row in page.result.rows][:2] == ["A01 - A02", "A03 - A02"]
-    assert "Over all 10 groups" in page.sentences.text()
-    assert page.figure.itemText(0) == "Plate, form"
-    wells = page.result.experiment.design.groups
+    wait_until_idle(session.comparison, qtbot)
+    assert [row[0] for row in page.comparison.answer.rows][:2] == ["A01 - A02", "A03 - A02"]
+    assert "Over all 10 groups" in page.groups.sentences.text()
+    assert page.groups.figure.itemText(0) == "Plate, form"
+    wells = page.comparison.answer.experiment.design.groups
     assert wells[0] == "A02"
 
-    page.view.clicked.emit(0, 4.2, 0.9)  # the plate: columns to the right, rows downwards
-    wait_until_idle(session.experiment, qtbot)
+    page.groups.view.clicked.emit(0, 4.2, 0.9)  # the plate: columns to the right, rows downwards
+    wait_until_idle(session.comparison, qtbot)
     assert [layer.name for layer in model.layers] == ["B05_f0 outlines", "B05_f1 outlines"]
     assert all(is_own(layer) for layer in model.layers)
     first = model.layers[0]
     assert len(first.data) == 16
-    size = page.result.experiment.quantities.outlines
+    size = page.comparison.answer.experiment.quantities.outlines
     quantity = first.features.columns[1]
-    own = size[size["image"] == [ref().name for ref in session.experiment.run_inputs.layers[0]].index("B05_f0")]
+    own = size[
+        size["image"] == [ref().name for own in session.comparison.run_inputs.layers for ref in own].index("B05_f0")
+    ]
     np.testing.assert_allclose(sorted(first.features[quantity]), sorted(np.exp(own[quantity])))
     told = []
     events = model.layers.events
     for event in (events.begin_batch, events.inserted, events.removed, events.end_batch):
         event.connect(lambda event: told.append(event.type))
-    page.table.cellDoubleClicked.emit(0, 0)
-    wait_until_idle(session.experiment, qtbot)
+    page.groups.table.cellDoubleClicked.emit(0, 0)
+    wait_until_idle(session.comparison, qtbot)
     assert told == ["begin_batch", "removed", "removed", "inserted", "end_batch"]  # the canvas is laid out once
     assert [(layer.name, layer.visible) for layer in model.layers] == [("A01_f0 outlines", True)]
-    assert "A01: outlines colored by" in page.message.text()
+    assert "A01: outlines colored by" in page.results.message.text()
 
     written = []
     monkeypatch.setattr(experimenting, "write_experiment", lambda *given, **_: written.append(given) or [plate / "x"])
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(plate / "out"))
-    entry(page.files, "Export").trigger()
-    wait_until_idle(session.experiment, qtbot)
-    assert written == [(plate / "out", page.result.experiment)]
+    entry(page.groups.files, "Export").trigger()
+    wait_until_idle(session.comparison, qtbot)
+    assert written == [(plate / "out", page.comparison.answer.experiment)]
     session.design.set_control("B05")
-    assert session.experiment.changed_since() == ["the control was changed"]
+    assert session.comparison.changed_since() == ["the control was changed"]
     session.design.set_control("A02")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(plate / "screen.experiment.npz"), ""))
-    entry(page.files, "Save").trigger()
-    wait_until_idle(session.experiment, qtbot)
-    assert page.message.text().startswith("Saved screen.experiment.npz")
+    entry(page.groups.files, "Save").trigger()
+    wait_until_idle(session.comparison, qtbot)
+    assert page.results.message.text().startswith("Saved screen.experiment.npz")
     again = rerun(plate / "screen.experiment.npz")
     assert (again.same, again.notes) == (True, ())
 
     # In another session, neither table nor images are open.
     again = Session.of(viewer := ViewerModel())
-    other = ExperimentPage(viewer)
+    other = AnswerPage(viewer)
     qtbot.addWidget(other)
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(plate / "screen.experiment.npz"), ""))
     entry(other.files, "Open").trigger()
-    wait_until_idle(again.experiment, qtbot)
+    wait_until_idle(again.comparison, qtbot)
     assert again.design.rows() == session.design.rows()
     assert [vars(row) for row in again.design.layers()] == [vars(row) for row in session.design.layers()]
-    assert other.message.text() == "Opened from screen.experiment.npz."
-    assert (other.result.rows, other.result.wells) == (page.result.rows, page.result.wells)
+    assert other.results.message.text() == "Opened from screen.experiment.npz."
+    assert (other.comparison.answer.rows, other.comparison.answer.wells) == (
+        page.comparison.answer.rows,
+        page.comparison.answer.wells,
+    )
     assert other.state == "done"
-    other.table.cellDoubleClicked.emit(0, 0)
-    wait_until_idle(again.experiment, qtbot)
+    other.groups.table.cellDoubleClicked.emit(0, 0)
+    wait_until_idle(again.comparison, qtbot)
     assert [layer.name for layer in viewer.layers] == ["A01_f0 outlines"]
     (plate / "A01_f0.labels.ome.tif").unlink()
-    other.table.cellDoubleClicked.emit(0, 0)
-    wait_until_idle(again.experiment, qtbot)
-    assert "A01_f0.labels.ome.tif cannot be opened: No such file or directory" in other.message.text()
+    other.groups.table.cellDoubleClicked.emit(0, 0)
+    wait_until_idle(again.comparison, qtbot)
+    assert "A01_f0.labels.ome.tif cannot be opened: No such file or directory" in other.results.message.text()
     press(other.stale.button, qtbot)
-    wait_until_idle(again.experiment, qtbot)
-    assert "A01_f0.labels.ome.tif cannot be opened" in other.message.text()
-    entry(other.files, "Open").trigger()
-    wait_until_idle(again.experiment, qtbot)
-    assert "Its original images are not in the viewer" in other.message.text()
-    assert other.sentences.text() == page.sentences.text()
+    wait_until_idle(again.comparison, qtbot)
+    assert "A01_f0.labels.ome.tif cannot be opened" in other.verdict.sentence.text()
+    entry(other.groups.files, "Open").trigger()
+    wait_until_idle(again.comparison, qtbot)
+    assert "Its original images are not in the viewer" in other.results.message.text()
+    assert other.groups.sentences.text() == page.groups.sentences.text()
 
 
 def test_covariates_interactions_and_restoring_a_result(model, qtbot, tmp_path, monkeypatch):
     """Ten images of two groups and two sexes, with random lengths."""
     session = Session.of(model)
-    page = ExperimentPage(model)
+    page = AnswerPage(model)
     qtbot.addWidget(page)
     set_choices(session.choices, landmarks=40, rank=5, significance=0.05)
     cells = []
@@ -160,44 +164,48 @@ def test_covariates_interactions_and_restoring_a_result(model, qtbot, tmp_path, 
         cells += [(layer, "group", "ab"[place % 2]), (layer, "length", str(place // 3))]
         cells += [(layer, "sex", "mf"[place // 2 % 2]), (layer, "cage", str(place % 2))]
     session.design.write(cells)
-    entry(page.files, "Save").trigger()
-    assert page.message.text() == "⚠ There is nothing to save yet: compare first."
-    assert not page.requested.isHidden()
-    page.requested.heading.click()
-    assert [page.given.item(place).text() for place in range(page.given.count())] == ["length", "sex", "cage"]
+    entry(page.groups.files, "Save").trigger()
+    assert page.results.message.text() == "⚠ There is nothing to save yet: compare first."
+    assert not page.groups.requested.isHidden()
+    page.groups.requested.heading.click()
+    assert [page.groups.given.item(place).text() for place in range(page.groups.given.count())] == [
+        "length",
+        "sex",
+        "cage",
+    ]
     for words in ("length", "cage"):
-        tick(page.given, words)
-    tick(page.given, "cage")
-    tick(page.interactions, "group × sex")
-    tick(page.interactions, "group × cage")
-    assert page.requested.heading.text().endswith("(3)")
+        tick(page.groups.given, words)
+    tick(page.groups.given, "cage")
+    tick(page.groups.interactions, "group × sex")
+    tick(page.groups.interactions, "group × cage")
+    assert page.groups.requested.heading.text().endswith("(3)")
     press(page.run_button, qtbot)
-    wait_until_idle(session.experiment, qtbot)
-    result = page.result.experiment
-    said = page.sentences.text().replace("\xa0", " ")
+    wait_until_idle(session.comparison, qtbot)
+    result = page.comparison.answer.experiment
+    said = page.groups.sentences.text().replace("\xa0", " ")
     given = result.test("group", ["length"]).p_values
     assert "Given length: form " in said
     assert f"(p = {given.scale:.2g}); roughness ratio" in said
     assert f"in scale not detected (p = {result.interaction('group', 'sex').scale.p_value:.2g})" in said
     assert "Interaction group × cage: not testable (whether the effect of group depends on cage" in said
-    tick(page.interactions, "group × cage")
+    tick(page.groups.interactions, "group × cage")
     assert page.stale.label.text() == "<b>↻ Out of date:</b> the choice of covariates and interactions was changed."
     assert page.run_button.isHidden()  # since *Run again* is shown
-    tick(page.interactions, "group × cage")
+    tick(page.groups.interactions, "group × cage")
     assert page.state == "done"
 
-    session.experiment.export(tmp_path / "results")
-    wait_until_idle(session.experiment, qtbot)
+    session.comparison.export_experiment(tmp_path / "results")
+    wait_until_idle(session.comparison, qtbot)
     exported = json.loads((tmp_path / "results" / "experiment.json").read_text())
     assert set(exported["overall"]) < set(said.split("\n"))
     assert {"omnibus given length", "interaction group × sex"} < exported["tests"].keys()
 
     # The page is closed and recreated; then the comparison file restores everything in another viewer.
     page.hide()
-    second = ExperimentPage(model)
+    second = AnswerPage(model)
     qtbot.addWidget(second)
-    assert (second.sentences.text(), second.state) == (page.sentences.text(), "done")
-    assert second.given.findItems("length", Qt.MatchFlag.MatchExactly)[0].checkState() == Qt.CheckState.Checked
+    assert (second.groups.sentences.text(), second.state) == (page.groups.sentences.text(), "done")
+    assert second.groups.given.findItems("length", Qt.MatchFlag.MatchExactly)[0].checkState() == Qt.CheckState.Checked
     assert loss_warnings(session) == ["The experiment is not saved: it would be lost."]
     session.attach(session.comparison)
     session.comparison.run()
@@ -207,14 +215,13 @@ def test_covariates_interactions_and_restoring_a_result(model, qtbot, tmp_path, 
     again = Session.of(other := ViewerModel())
     for layer in [layer for layer in model.layers if layer.name.startswith("image") and not is_own(layer)]:
         other.add_labels(layer.data, name=layer.name)
-    third = ExperimentPage(other)
+    third = AnswerPage(other)
     qtbot.addWidget(third)
     again.attach(again.comparison)
     again.comparison.open(tmp_path / "all.comparison.npz")
     wait_until_idle(again.comparison, qtbot)
-    wait_until_idle(again.experiment, qtbot)
-    assert (third.sentences.text(), third.state) == (page.sentences.text(), "done")
-    assert third.message.text() == "Opened with the comparison."
+    assert (third.groups.sentences.text(), third.state) == (page.groups.sentences.text(), "done")
+    assert third.results.origin.text() == "Opened from all.comparison.npz."
     other.layers["image 3"].data[:20] = 0
     other.layers["image 3"].refresh()
     other.layers["image 3"].events.data()
@@ -225,7 +232,8 @@ def test_covariates_interactions_and_restoring_a_result(model, qtbot, tmp_path, 
 
 def test_an_experiment_can_be_rerun_while_its_files_are_unchanged(model, qtbot, tmp_path):
     """Two files, and two planes of a third, one displayed and one split off."""
-    session, path = Session.of(model), tmp_path / "four.experiment.npz"
+    session, path, told = Session.of(model), tmp_path / "four.experiment.npz", []
+    session.comparison.message_posted.connect(lambda words, _: told.append(words))
     set_choices(session.choices, landmarks=40, rank=5)
     for place in range(2):
         tifffile.imwrite(tmp_path / f"{place}.tif", labels_of(place))
@@ -240,25 +248,25 @@ def test_an_experiment_can_be_rerun_while_its_files_are_unchanged(model, qtbot, 
     rows = [*model.layers[:2], stack, piece]
     session.design.write([(layer, "group", "aabb"[place]) for place, layer in enumerate(rows)])
     assert session.design.blocking_reason() == ""
-    session.experiment.run()
-    wait_until_idle(session.experiment, qtbot)
-    session.experiment.save(path)
-    wait_until_idle(session.experiment, qtbot)
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
+    session.comparison.save_experiment(path)
+    wait_until_idle(session.comparison, qtbot)
     again = rerun(path)
     assert (again.same, again.notes) == (True, ())
     other = Session.of(elsewhere := ViewerModel())  # without open images, a copy keeps its files
-    other.experiment.open(path)
+    other.comparison.open(path)
     assert elsewhere.layers == []
-    wait_until_idle(other.experiment, qtbot)
-    other.experiment.save(tmp_path / "copy.experiment.npz")
-    wait_until_idle(other.experiment, qtbot)
+    wait_until_idle(other.comparison, qtbot)
+    other.comparison.save_experiment(tmp_path / "copy.experiment.npz")
+    wait_until_idle(other.comparison, qtbot)
     assert rerun(tmp_path / "copy.experiment.npz").same
     model.layers[0].data[:20] = 0  # as if painted over: the file differs
-    session.experiment.run()
-    wait_until_idle(session.experiment, qtbot)
-    session.experiment.save(path)
-    wait_until_idle(session.experiment, qtbot)
-    assert "so rerun compares the saved outlines" in session.experiment.message
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
+    session.comparison.save_experiment(path)
+    wait_until_idle(session.comparison, qtbot)
+    assert "so rerun compares the saved outlines" in told[-1]
     assert "the file does not record its inputs" in rerun(path).notes[0]
 
 
@@ -289,15 +297,13 @@ def test_replicates_of_two_groups_are_permuted(model, qtbot):
     layers = [model.add_labels(labels_of(place), name=f"{'ab'[place // 6]}{place}") for place in range(12)]
     session.design.write((layer, "group", layer.name[0]) for layer in layers)
     session.design.write((layer, "replicate", f"dish {place % 3}") for place, layer in enumerate(layers))
-    assert page.run_button.isHidden()
-    press(page.groups.run_button, qtbot)
-    wait_until_idle(session.experiment, qtbot)
+    press(page.run_button, qtbot)
     wait_until_idle(session.comparison, qtbot)
     assert page.result.permuted == "replicates"
     assert page.result.names == ("a", "b")
     page.verdict.show_headline(page.result, headline(page.result))
     assert "whole replicates were permuted (3 and 3)" in page.verdict.beside.text()
-    assert not session.comparison.unsaved  # it is part of the experiment
+    assert session.comparison.unsaved
     session.design.write((layer, "replicate", f"dish {place % 2}") for place, layer in enumerate(layers))
     assert page.state == "stale"
     assert "the design table was changed" in page.stale.label.text()
@@ -351,7 +357,6 @@ def test_a_saved_comparison_restores_the_design(model, qtbot, tmp_path):
         session.design.write([(layer, "group", group), (layer, "replicate", "m1"), (layer, "dose", dose)])
     rows = session.design.rows()
     session.comparison.run()
-    wait_until_idle(session.experiment, qtbot)
     wait_until_idle(session.comparison, qtbot)
     session.comparison.save(tmp_path / "pair.comparison.npz")
     wait_until_idle(session.comparison, qtbot)
@@ -369,47 +374,47 @@ def test_a_saved_comparison_restores_the_design(model, qtbot, tmp_path):
 
 
 def test_an_experiment_is_opened_with_its_own_images(model, qtbot, tmp_path, monkeypatch):
-    session, page = Session.of(model), ExperimentPage(model)
+    session, page = Session.of(model), AnswerPage(model)
     qtbot.addWidget(page)
     set_choices(session.choices, landmarks=40, rank=5, permutations=99)
     for seed in range(6):
         model.add_labels(labels_of(seed), name=f"{'abc'[seed // 2]}_{seed % 2}")
     session.design.fill("{group}_{replicate}")
     press(page.run_button, qtbot)
-    wait_until_idle(session.experiment, qtbot)
+    wait_until_idle(session.comparison, qtbot)
     rows, path = session.design.rows(), tmp_path / "groups.experiment.npz"
-    session.experiment.save(path)
-    wait_until_idle(session.experiment, qtbot)
+    session.comparison.save_experiment(path)
+    wait_until_idle(session.comparison, qtbot)
     more = model.add_labels(labels_of(7), name="a_7")
     session.design.write([(more, "group", "a"), (more, "replicate", "7")])
     assert page.state == "stale"
-    session.experiment.open(path)
-    wait_until_idle(session.experiment, qtbot)
+    session.comparison.open(path)
+    wait_until_idle(session.comparison, qtbot)
     assert session.design.rows() == rows
     assert more in session.design.layers()
-    assert (page.state, page.message.text()) == ("done", "Opened from groups.experiment.npz.")
-    page.table.cellDoubleClicked.emit(0, 0)
-    wait_until_idle(session.experiment, qtbot)
-    assert "outlines colored by" in page.message.text()
+    assert (page.state, page.results.message.text()) == ("done", "Opened from groups.experiment.npz.")
+    page.groups.table.cellDoubleClicked.emit(0, 0)
+    wait_until_idle(session.comparison, qtbot)
+    assert "outlines colored by" in page.results.message.text()
     session.design.write([(more, "group", "a")])
     assert page.state == "stale"
 
     viewer = ViewerModel()  # without the images
-    other = ExperimentPage(viewer)
+    other = AnswerPage(viewer)
     qtbot.addWidget(other)
     mine = viewer.add_labels(labels_of(0), name="mine")
     Session.of(viewer).design.write([(mine, "group", "a")])
     monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
     PluginManager.instance().discover()
     viewer.open(path, plugin="napari-shape-ensembles")  # as when dropped on the window
-    wait_until_idle(Session.of(viewer).experiment, qtbot)
+    wait_until_idle(Session.of(viewer).comparison, qtbot)
     assert Session.of(viewer).design.groups() == {"a": [mine]}
-    other.table.cellDoubleClicked.emit(0, 0)
-    assert "images of this result are not in the viewer" in other.message.text()
+    other.groups.table.cellDoubleClicked.emit(0, 0)
+    assert "images of this result are not in the viewer" in other.results.message.text()
 
 
 def test_withheld_rows_are_shown_after_confirmation(model, qtbot):
-    session, page = Session.of(model), ExperimentPage(model)
+    session, page = Session.of(model), AnswerPage(model)
     qtbot.addWidget(page)
     set_choices(session.choices, landmarks=40, rank=5, significance=0.2)
     for place in range(3):
@@ -419,23 +424,23 @@ def test_withheld_rows_are_shown_after_confirmation(model, qtbot):
     model.add_labels(labels_of(9), name="c_0")
     session.design.fill("{group}_{replicate}")
     press(page.run_button, qtbot)
-    wait_until_idle(session.experiment, qtbot)
-    assert [row[1] for row in page.result.rows] == ["inconclusive"] * 3
+    wait_until_idle(session.comparison, qtbot)
+    assert [row[1] for row in page.comparison.answer.rows] == ["inconclusive"] * 3
     assert page.faults.label.text() == "⚠ No answer for 1 of 3 contrasts until the outlines have been checked."
-    assert "occur twice" in page.contrasts.text()
+    assert "occur twice" in page.groups.contrasts.text()
     assert page_statuses(session)["Answer"] == PageStatus("look", page.faults.label.text())
     press(page.faults.button, qtbot)
-    wait_until_idle(session.experiment, qtbot)
-    assert [row[1] for row in page.result.rows] == ["1∧1", "inconclusive", "inconclusive"]
+    wait_until_idle(session.comparison, qtbot)
+    assert [row[1] for row in page.comparison.answer.rows] == ["1∧1", "inconclusive", "inconclusive"]
     assert page.faults.isHidden()
     assert session.choices.settings.overrule
     assert page_statuses(session)["Answer"].state == "done"
-    assert session.experiment.unsaved
+    assert session.comparison.unsaved
     assert page.stale.isHidden()
 
 
 def test_any_pair_of_groups_is_shown_as_the_comparison(model, qtbot):
-    session, page, why = Session.of(model), ExperimentPage(model), WhyPage(model)
+    session, page, why = Session.of(model), AnswerPage(model), WhyPage(model)
     for widget in (page, why):
         qtbot.addWidget(widget)
     set_choices(session.choices, landmarks=40, rank=5, permutations=99)
@@ -443,13 +448,13 @@ def test_any_pair_of_groups_is_shown_as_the_comparison(model, qtbot):
         model.add_labels(labels_of(seed, size=9 + 2 * (seed // 2)), name=f"{'abc'[seed // 2]}_{seed % 2}")
     session.design.fill("{group}_{replicate}")
     press(page.run_button, qtbot)
-    wait_until_idle(session.experiment, qtbot)
+    wait_until_idle(session.comparison, qtbot)
     pairs = [why.pair.itemText(place) for place in range(why.pair.count())]
     assert pairs == ["a and b", "a and c", "b and c"]
     why.pair.setCurrentIndex(1)
     why.pair.activated.emit(1)
     wait_until_idle(session.comparison, qtbot)
-    result, table = session.comparison.shown.result, session.experiment.result.experiment.table
+    result, table = session.comparison.shown.result, session.comparison.answer.experiment.table
     (row,) = table[(table["a"] == "a") & (table["b"] == "c")].to_dict("records")
     assert result.scale.p_value == row["scale_p"]
     assert why.explanation.explained_comparison is result
@@ -457,4 +462,4 @@ def test_any_pair_of_groups_is_shown_as_the_comparison(model, qtbot):
         f"{name} curves" for name in ("a_0", "a_1", "c_0", "c_1")
     }
     assert session.comparison.changed_since() == []
-    assert (session.design.samples, session.experiment.state) == (["a", "c"], "done")
+    assert (session.design.samples, session.comparison.state) == (["a", "c"], "done")

@@ -376,7 +376,7 @@ def shown(bare_dock, qtbot):
 @pytest.mark.parametrize("name", ["landmarks", "measure", "reflections"])
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
 def test_enter_runs_and_escape_cancels_from_any_control(shown, qtbot, monkeypatch, name, key):
-    monkeypatch.setattr(comparing, "run_comparison", slow)
+    monkeypatch.setattr(comparing, "compare_groups", slow)
     control = shown.settings_form.controls[name]
     control.setFocus()
     qtbot.keyClick(control, key)

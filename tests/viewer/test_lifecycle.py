@@ -236,7 +236,7 @@ def test_a_layer_edited_during_a_run_makes_its_result_stale(bare_dock, model, qt
 def test_cancelling_keeps_the_previous_result(bare_dock, qtbot, monkeypatch):
     run(bare_dock, qtbot)
     before = bare_dock.result
-    monkeypatch.setattr(comparing, "run_comparison", slow)
+    monkeypatch.setattr(comparing, "compare_groups", slow)
     press(bare_dock.run_button, qtbot)
     press(bare_dock.cancel_button, qtbot)
     assert bare_dock.result is before
@@ -248,7 +248,7 @@ def test_cancelling_keeps_the_previous_result(bare_dock, qtbot, monkeypatch):
 
 
 def test_cancelling_before_the_first_step_leaves_the_dock_ready(bare_dock, qtbot, monkeypatch):
-    monkeypatch.setattr(comparing, "run_comparison", slow)
+    monkeypatch.setattr(comparing, "compare_groups", slow)
     press(bare_dock.run_button, qtbot)
     press(bare_dock.cancel_button, qtbot)
     assert bare_dock.state == "ready"
@@ -265,7 +265,7 @@ def test_a_cancelled_run_releases_its_image_copies(bare_dock, qtbot, monkeypatch
             report("counting", 0, 0)
             time.sleep(0.01)
 
-    monkeypatch.setattr(comparing, "run_comparison", copying)
+    monkeypatch.setattr(comparing, "compare_groups", copying)
     press(bare_dock.run_button, qtbot)
     qtbot.waitUntil(lambda: len(copies) == 2)
     assert bare_dock.task.threads
@@ -283,7 +283,7 @@ def test_a_run_waits_for_the_thread_of_a_cancelled_one(bare_dock, qtbot, monkeyp
         report("never seen", 0, 1)
 
     with monkeypatch.context() as patch:
-        patch.setattr(comparing, "run_comparison", stubborn)
+        patch.setattr(comparing, "compare_groups", stubborn)
         press(bare_dock.run_button, qtbot)
         qtbot.waitUntil(lambda: bool(threads), timeout=2000)
         press(bare_dock.cancel_button, qtbot)
@@ -319,7 +319,7 @@ def test_a_multithreaded_step_is_cancelled_between_blocks(qtbot):
 
 def test_pressing_run_twice_starts_one_run(bare_dock, qtbot, monkeypatch):
     starts = []
-    monkeypatch.setattr(comparing, "run_comparison", lambda *_: starts.append(1) or slow())
+    monkeypatch.setattr(comparing, "compare_groups", lambda *_: starts.append(1) or slow())
     press(bare_dock.run_button, qtbot)
     press(bare_dock.run_button, qtbot)
     bare_dock.run()

@@ -41,6 +41,7 @@ from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing, inputs, layers
 from napari_shape_ensembles.viewer.docks.why import WhyPage
+from napari_shape_ensembles.viewer.experimenting import PLAIN_TABLE
 from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 from napari_shape_ensembles.viewer.report import text_of
 from napari_shape_ensembles.viewer.task import RunInputs
@@ -321,7 +322,7 @@ def test_a_file_opened_during_a_run_is_shown_after_it(finished_dock, model, qtbo
             report("counting", index, 200)
             time.sleep(0.01)
 
-    monkeypatch.setattr(comparing, "run_comparison", slow)
+    monkeypatch.setattr(comparing, "compare_groups", slow)
     press(finished_dock.run_button, qtbot)
     npe2.PluginManager.instance().discover()
     model.open(path, plugin=PLUGIN)
@@ -453,7 +454,7 @@ def test_nothing_is_written_during_a_run(finished_dock, qtbot, monkeypatch, tmp_
             report("counting", index, 200)
             time.sleep(0.01)
 
-    monkeypatch.setattr(comparing, "run_comparison", slow)
+    monkeypatch.setattr(comparing, "compare_groups", slow)
     press(finished_dock.run_button, qtbot)
     assert not finished_dock.results.store.isEnabled()
     assert not finished_dock.files.isEnabled()
@@ -668,6 +669,13 @@ def test_files_saved_without_a_view_open(finished_dock, qtbot, tmp_path, answer)
     assert all(MARK in layer.metadata for layer in dock.comparison.curves)
 
 
+def write_pair(sources, run_inputs, path):
+    """Compare two groups and write the file, in this thread."""
+    answer = comparing.compare_groups(sources, run_inputs)
+    outcome = comparing.contrast_of(answer, "A", "B", sources, run_inputs)
+    comparing.write_comparison_file(outcome.shown, "product", {}, path)
+
+
 def test_the_plane_of_a_stack_is_saved_and_a_modified_layer_has_no_file(tmp_path):
     viewer, path = ViewerModel(), tmp_path / "pair.comparison.npz"
     for name, seeds in (("one", (0, 1, 2)), ("two", (3, 4, 5))):
@@ -676,13 +684,12 @@ def test_the_plane_of_a_stack_is_saved_and_a_modified_layer_has_no_file(tmp_path
         viewer.open(tmp_path / f"{name}.tif", plugin="napari", layer_type="labels")
     viewer.dims.set_point(0, 1)
     refs = tuple((weakref.ref(layer),) for layer in viewer.layers)
-    run_inputs = RunInputs(
-        refs, Outlines(), Settings(landmarks=40, rank=5, permutations=99), (frozenset(), frozenset())
-    )
+    settings = Settings(landmarks=40, rank=5, permutations=99)
+    run_inputs = RunInputs(refs, Outlines(), settings, (frozenset(), frozenset()), PLAIN_TABLE, names=("A", "B"))
 
     def save_as():
         sources = tuple((inputs.source_of(layer, viewer.dims),) for layer in viewer.layers)
-        comparing.write_comparison_file(comparing.run_comparison(sources, run_inputs).shown, "product", path)
+        write_pair(sources, run_inputs, path)
         return Comparison.load(path).inputs
 
     assert [file.part for file in save_as().files] == [{"plane": [1]}] * 2
@@ -704,14 +711,15 @@ def test_a_result_from_files_stores_their_paths_and_can_be_rerun(tmp_path):
     refs = tuple((weakref.ref(layer),) for layer in layers)
     first = str(inputs.trace(sources[0][0], Outlines()).ids[0])
     left_out = frozenset([first]), frozenset[str]()
-    run_inputs = RunInputs(refs, Outlines(), Settings(landmarks=40, rank=5, permutations=99), left_out)
+    settings = Settings(landmarks=40, rank=5, permutations=99)
+    run_inputs = RunInputs(refs, Outlines(), settings, left_out, PLAIN_TABLE, names=("A", "B"))
     path = tmp_path / "pair.comparison.npz"
-    comparing.write_comparison_file(comparing.run_comparison(sources, run_inputs).shown, "product", path)
+    write_pair(sources, run_inputs, path)
     assert [file.excluded for file in Comparison.load(path).inputs.files] == [(first,), ()]
     again = rerun(path)
     assert (again.same, again.notes) == (True, ())
-    assert "Its files are still in place: one.tif, two.tif." in comparing.read_comparison_file(path).shown.origin
+    assert "Its files are still in place: one.tif, two.tif." in comparing.read_result_file(path).shown.origin
     paths[0].unlink()
-    origin = comparing.read_comparison_file(path).shown.origin
+    origin = comparing.read_result_file(path).shown.origin
     assert "Its files are still in place: two.tif." in origin
     assert f"{paths[0]} was not found." in origin

@@ -140,7 +140,7 @@ def test_a_layer_removed_from_the_table_stays_removed(session, model):
     model.layers.selection.active = two
     assert session.design.groups() == {"A": [one]}
     assert "at least two groups" in session.design.blocking_reason()
-    assert session.comparison.blocking_reason() == "Enter a group for at least one image of A and one of B."
+    assert session.comparison.blocking_reason() == "Enter two groups, each for at least one image."
     session.design.write([(two, "group", "B")])
     assert names(session.design.sides()) == [["one"], ["two"]]
 
@@ -521,7 +521,7 @@ def test_an_unsaved_result_replaced_by_a_file_is_restored(finished_task, session
     unsaved = compared(finished_task, qtbot).result
     finished_task.open(path)
     wait_until_idle(finished_task, qtbot)
-    assert finished_task.recoverable.result is unsaved
+    assert finished_task.recoverable.shown.result is unsaved
     finished_task.recover()
     wait_until_idle(finished_task, qtbot)
     assert finished_task.result is unsaved

@@ -41,7 +41,7 @@ def take_turns(dock):
 
 def test_a_run_cancelled_while_layers_are_copied_never_starts(bare_dock, qtbot, monkeypatch):
     started = []
-    monkeypatch.setattr(comparing, "run_comparison", lambda *_: started.append(1))
+    monkeypatch.setattr(comparing, "compare_groups", lambda *_: started.append(1))
     press(bare_dock.run_button, qtbot)
     assert bare_dock.state == "running"
     press(bare_dock.cancel_button, qtbot)
@@ -194,7 +194,7 @@ def test_undo_can_itself_be_undone(finished_dock, qtbot, tmp_path, answer):
     npe2.PluginManager.instance().discover()
     with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
         finished_dock.viewer.open(path, plugin=PLUGIN)
-    assert finished_dock.comparison.recoverable.result is second
+    assert finished_dock.comparison.recoverable.shown.result is second
     with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
         press(finished_dock.results.check, qtbot)
     checked = finished_dock.result
@@ -202,7 +202,7 @@ def test_undo_can_itself_be_undone(finished_dock, qtbot, tmp_path, answer):
     with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
         press(finished_dock.recover_notice.button, qtbot)
     assert finished_dock.result is second
-    assert finished_dock.comparison.recoverable.result is checked
+    assert finished_dock.comparison.recoverable.shown.result is checked
 
 
 def dropped(finished_dock, qtbot, tmp_path, answer):

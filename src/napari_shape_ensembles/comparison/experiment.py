@@ -700,7 +700,10 @@ def experiment(
         raise ValueError(f'correction must be "auto", "family" or "fdr", not {correction!r}')
     ensembles = several(ensembles, "experiment takes a list of ensembles, one per image")  # it may be a generator
     checked = checked_design(design, len(ensembles), control)
-    ensembles, _, note = at_one_pixel_size(_usable(ensembles), [])
+    ensembles = _usable(ensembles)
+    if len(checked.groups) < len(ensembles):  # else they replicate nothing, and the gate for outlines reports them
+        _check_given_once(ensembles)
+    ensembles, _, note = at_one_pixel_size(ensembles, [])
     if note:  # outlines that are too small for the largest pixels are left out
         ensembles = _usable(ensembles)
     if correction == "auto":
@@ -727,8 +730,9 @@ def experiment(
         result = Experiment(groups, checked, correction)
         report(_STEPS[-3], len(_STEPS) - 3, len(_STEPS))
         _ = groups.measured
-        report(_STEPS[-2], len(_STEPS) - 2, len(_STEPS))
-        _ = groups.kernels
+        if any(groups.exchanged(i, j) != "curves" for i, j in checked.pairs):
+            report(_STEPS[-2], len(_STEPS) - 2, len(_STEPS))
+            _ = groups.kernels
         with as_part(len(_STEPS) - 1, len(_STEPS)):
             _ = result.table
     return result
@@ -743,13 +747,17 @@ def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
             f"{len(empty)} of {len(ensembles)} images have no usable outline ({', '.join(empty)}): remove them and "
             "their rows of the design, or check the segmentation and the minimum size"
         )
+    return [_in_unit(one, ensembles[0].unit, place) for place, one in enumerate(ensembles, start=1)]
+
+
+def _check_given_once(ensembles: Sequence[Ensemble]) -> None:
+    """Raise for images with the same outlines, which are no independent replicates."""
     seen: dict[bytes, int] = {}
     for place, one in enumerate(ensembles, start=1):
         first = seen.setdefault(hashlib.sha256(one.vertices.tobytes()).digest(), place)
         if first != place:
             names = f"{ensembles[first - 1].name or f'image {first}'} and {one.name or f'image {place}'}"
             raise ValueError(f"{names} (rows {first} and {place}) contain the same outlines: give each image once")
-    return [_in_unit(one, ensembles[0].unit, place) for place, one in enumerate(ensembles, start=1)]
 
 
 def _in_unit(one: Ensemble, unit: str, place: int) -> Ensemble:

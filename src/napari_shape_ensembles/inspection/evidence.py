@@ -463,7 +463,7 @@ def profiles(plane: Plane, grey: Real) -> dict[str, Real]:
     offset = (best - middle).astype(float)
     here = fall[middle - 1 : middle + 2].max(axis=0)
     here_mean = fall[middle]
-    touching = padded_touch(labels)[rows, columns]
+    touching = _beside_another(labels)[rows, columns]
     clear = strength[~touching] if (~touching).any() else strength
     scale = max(float(np.median(clear)) if len(clear) else 0.0, 1e-9)
     strength, here, here_mean = strength / scale, here / scale, here_mean / scale
@@ -608,7 +608,7 @@ def blobs(plane: Plane, grey: Real) -> dict[str, Real]:
     return out
 
 
-def padded_touch(labels: NDArray[np.int32]) -> Mask:
+def _beside_another(labels: NDArray[np.int32]) -> Mask:
     """Whether a pixel is adjacent to another object."""
     touching = np.zeros(labels.shape, dtype=bool)
     for here, there in NEIGHBOURS:

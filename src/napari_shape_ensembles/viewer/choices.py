@@ -13,7 +13,7 @@ from psygnal import Signal
 from ..comparison import Settings
 from ..outlines import Outlines
 from .designing import DesignTable
-from .inputs import Excluded, Ids, LayersOfSides, Plane, plane_of
+from .inputs import Excluded, Ids, ImageRow, Plane, plane_of
 
 PLUGIN = "napari-shape-ensembles"
 #: Settings whose initial values are read from napari's preferences.
@@ -31,7 +31,7 @@ class Exclusions:
 
     def __init__(self, dims: Dims) -> None:
         self._dims = dims
-        self._ids: weakref.WeakKeyDictionary[Layer, dict[Plane, Ids]] = weakref.WeakKeyDictionary()
+        self._ids: weakref.WeakKeyDictionary[Layer | ImageRow, dict[Plane, Ids]] = weakref.WeakKeyDictionary()
         self._recipe: Outlines | None = None
 
     def toggle(self, layer: Layer, one: str, recipe: Outlines, plane: Plane | None = None) -> None:
@@ -44,16 +44,16 @@ class Exclusions:
         known[plane] = known.get(plane, frozenset()) ^ {one}
         self.changed.emit()
 
-    def replace_all(self, sides: LayersOfSides, excluded: Excluded, recipe: Outlines) -> None:
+    def replace_all(self, layers: Iterable[Layer | ImageRow], excluded: Excluded, recipe: Outlines) -> None:
         """Exclude exactly these curves of the displayed planes."""
         self._ids.clear()
         self._recipe = recipe
-        for layer, ids in zip(itertools.chain.from_iterable(sides), excluded, strict=True):
+        for layer, ids in zip(layers, excluded, strict=True):
             self._ids[layer] = {plane_of(layer, self._dims): ids}
         self.changed.emit()
 
     def of(
-        self, layers: Iterable[Layer | None], recipe: Outlines, planes: Iterable[Plane | None] | None = None
+        self, layers: Iterable[Layer | ImageRow | None], recipe: Outlines, planes: Iterable[Plane | None] | None = None
     ) -> Excluded:
         """Return the excluded ids of each layer; none for another recipe, which finds other outlines."""
         found: list[Ids] = []

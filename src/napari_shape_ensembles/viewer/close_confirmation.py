@@ -113,8 +113,9 @@ def loss_warnings(session: Session | None) -> list[str]:
     """Return sentences on what would be lost."""
     if session is None:
         return []
-    comparison, experiment = session.comparison, session.experiment
-    words = [UNSAVED] if comparison.unsaved and comparison.shown is not None else []
-    words += [UNSAVED.replace("comparison", "experiment")] if experiment.unsaved else []
-    runs = comparison, experiment, session.landscape, session.smoothing, session.trust
+    comparison = session.comparison
+    answer = comparison.answer
+    lost = UNSAVED.replace("comparison", "experiment") if answer is not None and answer.is_described else UNSAVED
+    words = [lost] if comparison.unsaved else []
+    runs = comparison, session.landscape, session.smoothing, session.trust
     return words + [RUNNING] * any(task.busy and task.running for task in runs)

@@ -1,4 +1,4 @@
-"""The comparison of the two samples: its runs, the current result, and the actions on it.
+"""The comparison of the groups of the design table: its runs, the current result, and the actions on it.
 
 Slow work is done in the background by the functions at the end: compare; write, read, explain and test a result.
 """
@@ -16,11 +16,12 @@ import pandas as pd
 from napari.layers import Layer
 from psygnal import Signal
 
-from ..archive import replacing, write_bytes
-from ..comparison import Comparison, Experiment, archetype_sensitivity, compare
+from ..archive import Tree, is_archive, replacing, write_bytes
+from ..comparison import Comparison, archetype_sensitivity
+from ..comparison.design import GROUP, RequestedTests
 from ..comparison.display import MARK
 from ..comparison.learning import COMPARISON_STEPS
-from ..comparison.saved import read_view
+from ..comparison.saved import EXPERIMENT, read_view
 from ..comparison.sensitivity import ArchetypeSensitivity
 from ..comparison.verdict import INCONCLUSIVE
 from ..explanation import Explanation, explain
@@ -29,13 +30,30 @@ from ..explanation.headline import headline
 from ..explanation.swaps import Swap
 from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
+from ..io.rerun import recipe_of
 from ..mmd.dependence import DependenceTest
 from ..progress import as_part, report
 from .choices import Choices
 from .curves.side_by_side import SideBySide
+from .design_files import source_in_file
+from .designing import Row
 from .displayed_result import DisplayedResult
-from .experimenting import ExperimentAnswer, ExperimentTask
-from .inputs import Sources, file_errors_named, own_ids, source_of, trace_sides
+from .experimenting import (
+    CONTROL,
+    PLAIN_TABLE,
+    REQUESTED,
+    TABLE,
+    Answer,
+    answer_of_tree,
+    compare_groups,
+    overruled_answer,
+    read_experiment_file,
+    withheld_words,
+    write_experiment_file,
+    write_experiment_tables,
+)
+from .group_images import MAX_GROUP_IMAGES, GroupImages, outline_layers
+from .inputs import Source, Sources, file_errors_named, fingerprint, own_ids, plane_of, source_of
 from .layers import (
     COLOR_FEATURES,
     DEFAULT_PERCENTILE,
@@ -51,20 +69,35 @@ from .layers import (
     update_own_names,
 )
 from .report import script_of
-from .task import CANCELLED, OTHER_FOLDER, Debouncer, JobSteps, ResultTask, RunInputs
+from .task import CANCELLED, OTHER_FOLDER, Debouncer, JobSteps, RunInputs, Task, saved_message
 
 ENDING = ".comparison.npz"
 REPORTS = (".html", ".htm", ".pdf")
 _PREVIOUS_SHOWN = f"{CANCELLED} This is the previous result."
+_WITHHELD = "⚠ No answer until the outlines have been checked."
+# Maximum number of groups for all pairwise contrasts.
+_MAX_PAIRED_GROUPS = 7
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A comparison with its inputs, and its layers, which may be in the viewer already if not new."""
+    """The comparison of all groups, if known, and the two groups shown with their layers.
 
-    shown: DisplayedResult
+    The layers may be in the viewer already, if not new. Nothing is shown of groups of which images are not open.
+    """
+
+    shown: DisplayedResult | None
     layers: list[CurveLayer]
+    answer: Answer | None = None
     new: bool = True
+    file: str = ""  #: name of the file it was read from
+
+    @property
+    def title(self) -> str:
+        """The names of the groups."""
+        if self.shown is not None:
+            return f"{self.shown.result.a.name} and {self.shown.result.b.name}"
+        return "" if self.answer is None else ", ".join(self.answer.groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,126 +126,125 @@ class Robustness:
         return replace(shown, result=self.sensitivity.judged(shown.result), notes=notes)
 
 
-class ComparisonTask(ResultTask[Comparison]):
-    """Compares A and B, or shows two groups of the experiment; keeps the result and how it is displayed."""
+class ComparisonTask(Task[Comparison]):
+    """Compares the groups of the design table, and shows two of them: `result` is the contrast shown."""
 
     #: (str, str): a message about a file or a secondary task, and the text of its tooltip.
     message_posted = Signal(str, str)
     recolored = Signal()  #: the colors of the curves have changed
 
-    def __init__(self, choices: Choices, experiment: ExperimentTask) -> None:
+    def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.experiment = experiment
-        self._answer: ExperimentAnswer | None = None  # the result of which a contrast was shown
-        self.shown: DisplayedResult | None = None  #: the result with its inputs and notes
-        self.recoverable: DisplayedResult | None = None  #: an unsaved result that was replaced by another
-        self.last_result: Comparison | None = None  #: the last result, kept after a failed run
+        self.design = choices.design
+        self.answer: Answer | None = None  #: the comparison of all groups; None if a file has that of two only
+        self.shown: DisplayedResult | None = None  #: the contrast shown, with its inputs and notes
+        self.recoverable: Outcome | None = None  #: an unsaved result that was replaced by another
+        self.last_result: Comparison | None = None  #: the last contrast shown, kept after a failed run
+        self.unsaved = False  #: whether the result has not been saved
         self.is_new_result = False  #: whether the result is new, and not yet scrolled into view
         self.color_by, self.percentile = "product", DEFAULT_PERCENTILE
         self.selection = CurveSelection()
         self.curve_explorer: Callable[[], Any] = lambda: None  #: weak reference to the window *Curves*, if opened
         self.curves = OwnLayers(choices, self.selection)
         self.side_by_side = SideBySide(choices)
+        self.group_images = GroupImages(choices.layers)
         self._shown_results: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened_debouncer, self._link_debouncer = Debouncer(self.show_opened), Debouncer(self._link_images)
         choices.exclusions.changed.connect(self._show_excluded)
-        choices.design.comparison_opened.connect(self._opened_debouncer.start)
-        choices.design.changed.connect(self.side_by_side.schedule_arrange)
-        choices.design.changed.connect(self._update_own_names)
-        choices.design.changed.connect(self._link_debouncer.start)
-        experiment.finished.connect(self._on_experiment_finished)
+        self.design.comparison_opened.connect(self._opened_debouncer.start)
+        self.design.changed.connect(self._update_own_names)
+        self.design.changed.connect(self._link_debouncer.start)
 
     def _update_own_names(self) -> None:
         update_own_names(list(self.choices.layers))
 
     # The run.
 
-    def current_inputs(self) -> RunInputs:
-        return replace(super().current_inputs(), names=self.choices.design.given_names)
-
     def blocking_reason(self) -> str:
-        return self.experiment.blocking_reason() if self.choices.design.is_experiment else super().blocking_reason()
+        return self.design.blocking_reason() if self.design.is_experiment else super().blocking_reason()
 
-    def run(self) -> None:
-        """Compare A and B; if the table asks for more, compare all groups, of which A and B are shown."""
-        if not self.choices.design.is_experiment:
-            super().run()
-        elif self.experiment.state == "done":
-            self.show_contrast(*self.choices.design.samples)
-        else:
-            self.experiment.run()
+    def current_inputs(self) -> RunInputs:
+        """Return the layers of all groups, and the rest of the table if it is more than the groups A and B."""
+        choices, groups = self.choices, self.design.groups()
+        refs = tuple(tuple(map(weakref.ref, rows)) for rows in groups.values())
+        excluded = choices.exclusions.of(itertools.chain(*groups.values()), choices.recipe)
+        more = PLAIN_TABLE
+        if self.design.is_experiment:
+            table = tuple(line[1:] for line in self.design.rows())
+            more = {TABLE: table, CONTROL: self.control, REQUESTED: self._requested()}
+        return RunInputs(refs, choices.recipe, choices.settings, excluded, more, names=tuple(groups))
 
-    def changed_since(self) -> list[str]:
-        words, then, design = super().changed_since(), self.run_inputs, self.choices.design
-        if words or then is None:
-            return words
-        if then.names not in ((), design.given_names):
-            return ["a group was renamed"]
-        return self.experiment.changed_since() if design.is_experiment else []
+    @property
+    def control(self) -> str:
+        """The control group; if none is chosen and there are too many groups for all pairs, the first one."""
+        groups = list(self.design.groups())
+        chosen = self.design.control if self.design.control in groups else ""
+        return chosen or (groups[0] if len(groups) > _MAX_PAIRED_GROUPS else "")
+
+    def _requested(self) -> RequestedTests:
+        """Return the requested covariates and interactions whose columns exist."""
+        known = {GROUP, *self.design.extra_columns()}
+        requested = self.design.requested
+        return RequestedTests(
+            tuple(name for name in requested.given if name in known),
+            tuple(pair for pair in requested.interactions if known.issuperset(pair)),
+        )
 
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
-        """Compare A and B, and show the answer."""
+        """Compare the groups, and show A and B."""
         self.is_new_result = False
-        outcome: Outcome = yield partial(run_comparison, sources, run_inputs)
-        yield from self._show_outcome(outcome)
+        answer: Answer = yield partial(compare_groups, sources, run_inputs)
+        by_name = dict(zip(run_inputs.names, sources, strict=True))
+        a, b = self.design.samples
+        if not {a, b} <= by_name.keys():  # the table was edited meanwhile
+            a, b = run_inputs.names[:2]
+        shown: Outcome | None = None
+        if all(source.kind != "file" for source in (*by_name[a], *by_name[b])):
+            shown = yield partial(contrast_of, answer, a, b, (by_name[a], by_name[b]), run_inputs.pair(a, b))
+        self.answer, self.run_inputs, self.unsaved, self.recoverable = answer, run_inputs, True, None
+        self.message, self.failed = "", False
+        if shown is None:
+            self.show_message("")
+            self.shown = self.result = None
+        else:
+            yield from self._show_outcome(shown)
+
+    @property
+    def has_result(self) -> bool:
+        return self.result is not None or self.answer is not None
+
+    @property
+    def is_described(self) -> bool:
+        """Whether the table, or the result, is more than two groups of images."""
+        return self.design.is_experiment or (self.answer is not None and self.answer.is_described)
 
     def show_contrast(self, a: str, b: str) -> None:
-        """Make two groups A and B, and show them from the experiment: curves, explanation, files for a paper."""
-        self.choices.design.choose_pair(a, b)
-        answer, found = self.experiment.result, self.experiment.run_inputs
-        if answer is None or found is None or self.experiment.changed_since():
-            return  # the comparison of other images would be shown
-        design, pairs = answer.experiment.design, tuple[list[int], list[int]](([], []))
-        for name, own in zip((a, b), pairs, strict=True):
-            if name not in design.groups:
-                return
-            own += np.flatnonzero(design.group[design.of_image] == design.groups.index(name)).tolist()
-        places = [*pairs[0], *pairs[1]]
-        rows = [found.layers[0][place]() for place in places]
+        """Make two groups A and B, and show them: curves, explanation, files for a paper."""
+        self.design.choose_pair(a, b)
+        answer, run_inputs = self.answer, self.run_inputs
+        if self.running or answer is None or run_inputs is None or self.changed_since():
+            return  # the contrast of other images would be shown
+        pair = run_inputs.pair(a, b)
+        rows = [ref() for ref in itertools.chain(*pair.layers)]
         if not all(isinstance(row, Layer) for row in rows):
             self.show_message("⚠ Only images that are open as layers are shown with their curves.")
             return
-        dims, first = self.choices.dims, len(pairs[0])
-        copies = [source_of(row, dims).calibrated(found.recipe) for row in rows if row is not None]
-        refs = tuple(weakref.ref(row) for row in rows if row is not None)
-        run_inputs = replace(
-            found,
-            layers=(refs[:first], refs[first:]),
-            excluded=tuple(found.excluded[place] for place in places),
-            more={},
-            fingerprints=tuple(found.fingerprints[place] for place in places),
-            planes=tuple(found.planes[place] for place in places),
-            names=self.choices.design.given_names,
-        )
-        sources = tuple(copies[:first]), tuple(copies[first:])
-        self._keep_recoverable()
+        copies = iter([source_of(row, self.choices.dims).calibrated(pair.recipe) for row in rows if row is not None])
+        sources = tuple(tuple(itertools.islice(copies, len(refs))) for refs in pair.layers)
         self.cancel()  # another pair was chosen meanwhile
-        self.start_secondary_job(
-            partial(contrast_of, answer.experiment, a, b, sources, run_inputs),
-            partial(self._show_outcome, unsaved=False),  # the experiment has it
-        )
+        self.start_secondary_job(partial(contrast_of, answer, a, b, sources, pair), self._show_outcome)
 
-    def _on_experiment_finished(self) -> None:
-        """Show A and B from a new result, if all their images are open."""
-        answer, design = self.experiment.result, self.choices.design
-        if answer is self._answer or not self.experiment.unsaved:
-            return
-        self._answer = answer
-        groups = design.groups()
-        if not self.busy and all(isinstance(row, Layer) for name in design.samples for row in groups.get(name, [])):
-            self.show_contrast(*design.samples)
-
-    def _show_outcome(self, outcome: Outcome, *, unsaved: bool = True) -> JobSteps:
-        """Replace the curve layers, then show the answer."""
+    def _show_outcome(self, outcome: Outcome) -> JobSteps:
+        """Replace the curve layers, then show the contrast."""
+        assert outcome.shown is not None
         assert outcome.shown.run_inputs is not None
         with self.choices.layers.batched_update():  # the curves, and their arrangement
             yield from self.curves.replace(outcome.layers, shown=False)
             for ref, own in zip(itertools.chain(*outcome.shown.run_inputs.layers), outcome.layers, strict=False):
                 if (image := ref()) is not None:
                     name_after(own, image, "curves")
-            self.recoverable = None if self.running else self.recoverable
             self.show_message("")
-            yield from self.show_in_turns(outcome.shown, unsaved=unsaved)
+            yield from self.show_in_turns(outcome.shown)
         yield None
         yield from self.curves.replace(outcome.layers, new=False)
         if (self.color_by, self.percentile) != ("product", DEFAULT_PERCENTILE):  # the coloring of new layers
@@ -223,8 +255,8 @@ class ComparisonTask(ResultTask[Comparison]):
         super().on_failed(reason)
         self.message = "\n".join(filter(None, (self.message, self.leftover_message())))
         self._keep_recoverable()
-        self.shown = self.result = self.run_inputs = None
-        self.is_new_result = True
+        self.answer = self.shown = self.result = self.run_inputs = None
+        self.unsaved, self.is_new_result = False, True
         if not self.side_by_side.captioned:  # the bench keeps the arrangement
             self.side_by_side.restore()
 
@@ -236,21 +268,40 @@ class ComparisonTask(ResultTask[Comparison]):
         return f"The colored curves in the viewer are those of the previous result ({names})."
 
     def show_message(self, words: str, tooltip: str = "") -> None:
+        """Show a message about a file or a secondary job beside the result."""
         self.message_posted.emit(words, tooltip)
+
+    def on_secondary_job_failed(self, reason: str) -> None:
+        """Report that a secondary job has failed; the result is kept."""
+        self.show_message(f"⚠ {reason}")
 
     def on_cancelled(self) -> None:
         """Report a cancelled run or secondary job, and which result is shown."""
         if self.running:
-            self.message = CANCELLED if self.result is None else _PREVIOUS_SHOWN
+            self.message = _PREVIOUS_SHOWN if self.has_result else CANCELLED
         else:
             self.show_message(CANCELLED)
 
     @property
+    def withheld(self) -> str:
+        """For what faults of the outlines withhold the answer; empty for nothing."""
+        if self.answer is not None and self.answer.is_described:
+            return withheld_words(self.answer.experiment)
+        return _WITHHELD if self.result is not None and self.result.withheld else ""
+
+    @property
+    def unanswered(self) -> str:
+        """Why the result gives no answer, or none for some contrasts; empty if it does."""
+        if self.answer is not None and self.answer.is_described:
+            whole = self.answer.experiment
+            return self.withheld or (whole.summary() if (whole.table["case"] == INCONCLUSIVE).all() else "")
+        return self.result.summary() if self.result is not None and self.result.case == INCONCLUSIVE else ""
+
+    @property
     def state(self) -> str:
-        """The state of the task, with the additional state "inconclusive"."""
+        """The state of the task, with the additional state "inconclusive" of two groups."""
         state = super().state
-        inconclusive = state == "done" and self.result is not None and self.result.case == INCONCLUSIVE
-        return INCONCLUSIVE if inconclusive else state
+        return INCONCLUSIVE if state == "done" and self.unanswered and not self.is_described else state
 
     def deactivate(self) -> None:
         super().deactivate()
@@ -264,10 +315,10 @@ class ComparisonTask(ResultTask[Comparison]):
 
     # Display.
 
-    def show_in_turns(self, shown: DisplayedResult, *, unsaved: bool = True) -> Iterator[None]:
-        """Show another result, in two event loop turns."""
-        self.shown, self.result, self.last_result, self.run_inputs = shown, shown.result, shown.result, shown.run_inputs
-        self.unsaved, self.message, self.failed, self.is_new_result, self.running = unsaved, "", False, True, False
+    def show_in_turns(self, shown: DisplayedResult) -> Iterator[None]:
+        """Show another contrast, in two event loop turns."""
+        self.shown, self.result, self.last_result = shown, shown.result, shown.result
+        self.message, self.failed, self.is_new_result, self.running = "", False, True, False
         if len(self.selection.rows):
             self.selection.pick([])
         self.curves.connect_events()
@@ -310,23 +361,25 @@ class ComparisonTask(ResultTask[Comparison]):
         side = int(row >= len(self.result.a))
         sample, first = ((self.result.a, 0), (self.result.b, len(self.result.a)))[side]
         place, one = own_ids(sample)[row - first]
-        layer = None if self.run_inputs is None else self.run_inputs.layers[side][place]()
-        if self.run_inputs is None or layer is None:
+        run_inputs = None if self.shown is None else self.shown.run_inputs
+        layer = None if run_inputs is None else run_inputs.layers[side][place]()
+        if run_inputs is None or layer is None:
             words = "⚠ Curves can be excluded only from layers in the viewer. Run compares them again."
             self.show_message(words)
             return
-        plane = self.run_inputs.planes[place + side * len(self.run_inputs.layers[0])]
-        self.choices.exclusions.toggle(layer, one, self.run_inputs.recipe, plane)
+        plane = run_inputs.planes[place + side * len(run_inputs.layers[0])]
+        self.choices.exclusions.toggle(layer, one, run_inputs.recipe, plane)
 
     def excluded_rows(self) -> frozenset[int]:
         """Return the pooled indices of the curves that are excluded from the next run."""
-        if self.result is None or self.run_inputs is None:
+        run_inputs = None if self.shown is None else self.shown.run_inputs
+        if self.result is None or run_inputs is None:
             return frozenset()
         flags: list[bool] = []
-        planes = iter(self.run_inputs.planes)
-        for sample, refs in zip((self.result.a, self.result.b), self.run_inputs.layers, strict=True):
+        planes = iter(run_inputs.planes)
+        for sample, refs in zip((self.result.a, self.result.b), run_inputs.layers, strict=True):
             own = list(itertools.islice(planes, len(refs)))
-            out = self.choices.exclusions.of([ref() for ref in refs], self.run_inputs.recipe, own)
+            out = self.choices.exclusions.of([ref() for ref in refs], run_inputs.recipe, own)
             flags += [one in out[place] for place, one in own_ids(sample)]
         return frozenset(np.flatnonzero(flags).tolist())
 
@@ -335,18 +388,88 @@ class ComparisonTask(ResultTask[Comparison]):
         if self.curves.mark_excluded(self.excluded_rows()):
             self.recolor()
 
+    # The images of a group.
+
+    def show_group(self, name: str) -> None:
+        """Show the images of a group with their outlines, colored by the quantity in which it differs most."""
+        if self.answer is None or self.busy:
+            return
+        if self.run_inputs is None:  # opened from a file
+            self.show_message("⚠ The images of this result are not in the viewer: open them, then the result again.")
+            return
+        run_inputs, result, dims = self.run_inputs, self.answer.experiment, self.choices.dims
+        rows = [ref() for ref in itertools.chain(*run_inputs.layers)]
+        if None in rows or name not in run_inputs.names:
+            self.show_message("⚠ Images of this result are no longer in the table: compare again.")
+            return
+        wanted = run_inputs.layers[run_inputs.names.index(name)][:MAX_GROUP_IMAGES]
+        sources = {
+            place: (source_of(row, dims).calibrated(run_inputs.recipe), weakref.ref(row))
+            for place, row in enumerate(rows)
+            if row is not None and weakref.ref(row) in wanted
+        }
+        self.start_secondary_job(partial(outline_layers, result, name, sources, run_inputs.recipe), self._show_outlines)
+
+    def _show_outlines(self, opened: list[tuple[Any, Layer]]) -> Iterator[None]:
+        yield from self.group_images.show(opened)
+        self.show_message(str(opened[-1][1].metadata["said"]))
+
     # Files.
 
+    def on_written(self, paths: list[Path], *, saved: bool = False, note: str = "") -> Iterable[None]:
+        """Report the files written, and whether these are the whole result."""
+        self.unsaved = self.unsaved and not saved
+        words, tooltip = saved_message(paths)
+        self.show_message(f"{words}{note}", tooltip)
+        return ()
+
     def save(self, path: Path) -> None:
+        """Write the contrast shown, with the comparison of all groups if there are more, to one file."""
         if self.shown is not None:
-            self.shown.view.update(self.experiment.to_tree())
             self.start_secondary_job(
-                partial(write_comparison_file, self.shown, self.color_by, path), partial(self.on_written, saved=True)
+                partial(write_comparison_file, self.shown, self.color_by, self._whole_tree(), path),
+                partial(self.on_written, saved=True),
             )
+
+    def _whole_tree(self) -> Tree:
+        """Return what is stored with a contrast: the design table, and the comparison of more groups."""
+        table, answer = self.design.to_tree(), self.answer
+        if answer is None or not answer.is_described:
+            return {"design": table}
+        view = answer.to_view(self.run_inputs, table)
+        return {"design": table, "experiment": {**answer.experiment.to_tree(), "view": view}}
+
+    def save_experiment(self, path: Path) -> None:
+        """Write the comparison of all groups, with all its inputs, to one file."""
+        if self.answer is not None:
+            table = self.design.to_tree()
+            self.start_secondary_job(
+                partial(write_experiment_file, self.answer, self.run_inputs, self._sources(), table, path),
+                self._on_experiment_saved,
+            )
+
+    def _on_experiment_saved(self, outcome: tuple[list[Path], str]) -> Iterable[None]:
+        paths, note = outcome
+        return self.on_written(paths, saved=True, note=note)
+
+    def _sources(self) -> list[list[Source]]:
+        """Return the sources of the result, one image per sample; empty if any has changed since."""
+        if self.run_inputs is None:
+            return []
+        dims, rows = self.choices.dims, [ref() for ref in itertools.chain(*self.run_inputs.layers)]
+        alive = [row for row in rows if row is not None]
+        if len(alive) < len(rows) or [fingerprint(row, dims) for row in alive] != list(self.run_inputs.fingerprints):
+            return []
+        return [[source_in_file(row, dims).calibrated(self.run_inputs.recipe)] for row in alive]
 
     def export(self, path: Path) -> None:
         if self.shown is not None:
             self.start_secondary_job(partial(export_curves, self.shown, path), self.on_written)
+
+    def export_experiment(self, folder: Path) -> None:
+        """Write the tables and figures of all groups into a folder."""
+        if self.answer is not None:
+            self.start_secondary_job(partial(write_experiment_tables, self.answer, folder), self.on_written)
 
     def report(self, path: Path) -> None:
         if self.result is not None:
@@ -355,9 +478,9 @@ class ComparisonTask(ResultTask[Comparison]):
     def export_for_paper(self, folder: Path) -> None:
         """Write everything for a paper into a folder."""
         if self.shown is not None:
-            self.shown.view.update(self.experiment.to_tree())
             self.start_secondary_job(
-                partial(write_paper_files, self.shown, self.color_by, folder), partial(self.on_written, saved=True)
+                partial(write_paper_files, self.shown, self.color_by, self._whole_tree(), folder),
+                partial(self.on_written, saved=True),
             )
 
     def check_robustness(self) -> None:
@@ -366,25 +489,33 @@ class ComparisonTask(ResultTask[Comparison]):
 
     def _on_checked(self, shown: DisplayedResult) -> Iterator[None]:
         self.show_message("")
+        self.unsaved = True
         return self.show_in_turns(shown)
 
     def overrule(self) -> None:
-        """Show the case despite serious faults of the outlines, as the user has checked them."""
-        if self.shown is not None:
-            self.start_secondary_job(partial(overruled_result, self.shown), self._on_overruled)
+        """Show the cases despite serious faults of the outlines, as the user has checked them."""
+        if self.has_result:
+            self.start_secondary_job(partial(overruled, self.shown, self.answer), self._on_overruled)
 
-    def _on_overruled(self, shown: DisplayedResult) -> Iterator[None]:
+    def _on_overruled(self, results: tuple[DisplayedResult | None, Answer | None]) -> Iterator[None]:
+        shown, self.answer = results
+        self.unsaved = True
+        self.run_inputs = self.run_inputs and replace(
+            self.run_inputs, settings=replace(self.run_inputs.settings, overrule=True)
+        )
         self.choices.set(settings=replace(self.choices.settings, overrule=True))
         self.show_message("")
-        yield from self.show_in_turns(shown)
+        if shown is not None:
+            yield from self.show_in_turns(shown)
 
     def open(self, path: Path) -> None:
-        self.start_secondary_job(partial(read_comparison_file, path), self.restore_result)
+        """Show a saved comparison, or a saved experiment."""
+        self.start_secondary_job(partial(read_result_file, path), self.restore_result)
 
     def recover(self) -> None:
         """Show the replaced unsaved result again."""
-        if self.recoverable is not None:
-            self.start_secondary_job(partial(prepare_outcome, self.recoverable), self._on_recovered)
+        if (kept := self.recoverable) is not None:
+            self.start_secondary_job(partial(prepare_outcome, kept.shown, answer=kept.answer), self._on_recovered)
 
     def _on_recovered(self, opened: Outcome) -> JobSteps:
         """Show the kept result; if the current one is unsaved too, keep that instead."""
@@ -396,8 +527,13 @@ class ComparisonTask(ResultTask[Comparison]):
 
     def _keep_recoverable(self) -> None:
         """Keep an unsaved result before it is replaced by another."""
-        if self.unsaved and self.shown is not None:
-            self.recoverable = replace(self.shown, view=self.shown.to_view(self.color_by))
+        if self.unsaved:
+            shown, answer = self.shown, self.answer
+            self.recoverable = Outcome(
+                shown and replace(shown, view=shown.to_view(self.color_by)),
+                [],
+                answer and replace(answer, view=answer.to_view(self.run_inputs, self.design.to_tree())),
+            )
 
     def show_opened(self) -> None:
         """Show comparisons whose layers were opened in the viewer, each once."""
@@ -425,38 +561,75 @@ class ComparisonTask(ResultTask[Comparison]):
 
     def restore_result(self, opened: Outcome) -> JobSteps:
         """Show a result, and restore its colors and choices, in turns; its layers may be in the viewer already."""
-        shown = yield opened.shown.linked(self.choices.layers, self.choices.dims).with_copies
-        with self.choices.layers.batched_update():
-            yield from self.curves.replace(opened.layers, new=opened.new, shown=False)
-            yield None
-            self._shown_results.add(opened.shown.result)
-            whole = is_whole(opened.shown.result, opened.layers)
-            if whole:
-                self.show_message("")
-                self._keep_recoverable()
-                add_feature_columns(opened.layers, shown.result)
-                painted = str(shown.view.get("painted"))
-                self.color_by = painted if painted in COLOR_FEATURES else "product"
+        shown, answer = opened.shown, opened.answer
+        if shown is not None:
+            shown = yield shown.linked(self.choices.layers, self.choices.dims).with_copies
+            with self.choices.layers.batched_update():
+                yield from self.curves.replace(opened.layers, new=opened.new, shown=False)
                 yield None
-                yield from self.show_in_turns(shown, unsaved=False)
-        yield None
-        yield from self.curves.replace(opened.layers, new=False)
-        if not whole:
-            self.show_message("⚠ Its layers were changed in the meantime: open the comparison again.")
-            return
-        self.recolor()
-        yield None
-        # Restore the inputs of the result, as far as known.
-        self.choices.set(shown.recipe or self.choices.recipe, shown.result.settings)
-        self._restore_choices(shown)
-        self.experiment.restore_tree(shown.view)
+                self._shown_results.add(shown.result)
+                whole = is_whole(shown.result, opened.layers)
+                if whole:
+                    self.show_message("")
+                    self._take(answer)
+                    add_feature_columns(opened.layers, shown.result)
+                    painted = str(shown.view.get("painted"))
+                    self.color_by = painted if painted in COLOR_FEATURES else "product"
+                    yield None
+                    yield from self.show_in_turns(shown)
+            yield None
+            yield from self.curves.replace(opened.layers, new=False)
+            if not whole:
+                self.show_message("⚠ Its layers were changed in the meantime: open the comparison again.")
+                return
+            self.recolor()
+            yield None
+            # Restore the inputs of the result, as far as known.
+            self.choices.set(shown.recipe or self.choices.recipe, shown.result.settings)
+            self._restore_choices(shown)
+            if answer is None and isinstance(table := shown.view.get("design"), dict):
+                self.design.restore_tree(table)
+        else:
+            self._take(answer)
+            self.shown = self.result = None
+        if answer is not None:
+            yield from self._restore_groups(answer)
+            if shown is None:
+                gone = "" if self.run_inputs is not None else " Its original images are not in the viewer."
+                self.show_message(f"Opened from {opened.file}.{gone}" if opened.file else "")
+
+    def _take(self, answer: Answer | None) -> None:
+        """Replace the comparison of all groups by that of another result, which is saved, and keep an unsaved one."""
+        self._keep_recoverable()
+        self.answer, self.run_inputs, self.message = answer, None, ""
+        self.unsaved = self.failed = False
+
+    def _restore_groups(self, answer: Answer) -> Iterator[None]:
+        """Restore the design table of a comparison of all groups, and link it to its images if these are unchanged."""
+        view, dims = answer.view, self.choices.dims
+        if isinstance(table := view.get("design"), dict):
+            self.design.restore_tree(table)
+        yield
+        recipe = recipe_of(view["segmentation"]) if "segmentation" in view else None
+        self.choices.set(recipe or self.choices.recipe, answer.experiment.settings)
+        rows: list[Row] = self.design.grouped()
+        unchanged = [row.name for row in rows] == view.get("images", []) and [
+            fingerprint(row, dims) for row in rows
+        ] == view.get("prints", [])
+        if recipe is not None and rows and unchanged and len(view.get("excluded", ())) == len(rows):
+            excluded = tuple(frozenset(map(str, ids)) for ids in view["excluded"])
+            self.choices.exclusions.replace_all(rows, excluded, recipe)
+            planes = tuple(plane_of(row, dims) for row in rows)
+            self.run_inputs = replace(self.current_inputs(), fingerprints=tuple(view["prints"]), planes=planes)
 
     def _restore_choices(self, shown: DisplayedResult) -> None:
         """Choose the layers of a result as samples, and exclude the curves that it excludes."""
-        sides = None if shown.run_inputs is None else shown.run_inputs.existing_layers()
+        sides = None if shown.run_inputs is None else shown.run_inputs.existing_sides()
         if shown.run_inputs is not None and sides is not None:
-            self.choices.design.choose(*sides)
-            self.choices.exclusions.replace_all(sides, shown.excluded, shown.run_inputs.recipe)
+            if self.answer is None:
+                self.run_inputs = shown.run_inputs
+            self.design.choose(*sides)
+            self.choices.exclusions.replace_all(itertools.chain(*sides), shown.excluded, shown.run_inputs.recipe)
 
     def _link_images(self) -> None:
         """Link a result to its images if they are opened after it, unless other images are chosen."""
@@ -464,14 +637,14 @@ class ComparisonTask(ResultTask[Comparison]):
             self.finished.connect(self._link_debouncer.start, unique=True)
             return
         self.finished.disconnect(self._link_debouncer.start, missing_ok=True)
-        if self.shown is not None and self.run_inputs is None:
+        if self.shown is not None and self.shown.run_inputs is None:
             shown = self.shown.linked(self.choices.layers, self.choices.dims)
-            sides = None if shown.run_inputs is None else shown.run_inputs.existing_layers()
-            if sides is not None and set(itertools.chain(*self.choices.design.sides())) <= {*itertools.chain(*sides)}:
+            sides = None if shown.run_inputs is None else shown.run_inputs.existing_sides()
+            if sides is not None and set(itertools.chain(*self.design.sides())) <= {*itertools.chain(*sides)}:
                 self.start_secondary_job(shown.with_copies, self._on_linked)
 
     def _on_linked(self, shown: DisplayedResult) -> Iterable[None]:
-        self.shown, self.run_inputs = shown, shown.run_inputs
+        self.shown = shown
         self._restore_choices(shown)
         self.side_by_side.schedule_arrange()
         return ()
@@ -480,25 +653,12 @@ class ComparisonTask(ResultTask[Comparison]):
 # In the worker thread ------------------------------------------------------------------------------------------
 
 
-def run_comparison(sources: Sources, run_inputs: RunInputs) -> Outcome:
-    """Trace the snapshots without the excluded ids, compare them, and create the colored curve layers."""
-    tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for side in sources for source in side)
-    total = tracing + len(COMPARISON_STEPS) + 2
-    with as_part(0, total):
-        a, b, note = trace_sides(sources, run_inputs.recipe, run_inputs.excluded, run_inputs.names)
-    with as_part(tracing, total):
-        result = compare(a, b, run_inputs.settings)
-    result = replace(result, note=note or result.note)
-    report("finding typical curves", total - 2, total)
-    shown = prepared(DisplayedResult.of_run(result, run_inputs, sources))
-    report("drawing curves", total - 1, total)
-    return Outcome(shown, curve_layers(result, shown.view, sources))
-
-
-def contrast_of(result: Experiment, a: str, b: str, sources: Sources, run_inputs: RunInputs) -> Outcome:
-    """Return two groups of an experiment as a comparison, with its curve layers."""
+def contrast_of(answer: Answer, a: str, b: str, sources: Sources, run_inputs: RunInputs) -> Outcome:
+    """Return two groups as a comparison, with its curve layers."""
     report("finding typical curves", 0, 2)
-    shown = prepared(DisplayedResult.of_run(result.contrast(a, b), run_inputs, sources))
+    names = dict(zip(answer.groups, answer.experiment.design.groups, strict=True))
+    result = answer.experiment.contrast(names[a], names[b])
+    shown = prepared(DisplayedResult.of_run(result, run_inputs, sources))
     report("drawing curves", 1, 2)
     return Outcome(shown, curve_layers(shown.result, shown.view, sources))
 
@@ -509,29 +669,35 @@ def prepared(shown: DisplayedResult) -> DisplayedResult:
     return shown
 
 
-def read_comparison_file(path: Path) -> Outcome:
-    """Read a saved comparison, and create its layers."""
+def read_result_file(path: Path) -> Outcome:
+    """Read a saved comparison, and create its layers; or read a saved experiment."""
     report(f"opening {path.name}", 0, 3)
+    if is_archive(path, EXPERIMENT):
+        return Outcome(None, [], read_experiment_file(path), file=path.name)
     with file_errors_named(path, "opened"):
         result, view = Comparison.load(path), read_view(path)
     return prepare_outcome(DisplayedResult.of_file(result, view, str(path)))
 
 
-def prepare_outcome(shown: DisplayedResult, layers: list[CurveLayer] | None = None) -> Outcome:
+def prepare_outcome(
+    shown: DisplayedResult | None, layers: list[CurveLayer] | None = None, answer: Answer | None = None
+) -> Outcome:
     """Compute what the file of a result does not contain, and create its layers if there are none yet."""
+    if shown is None:
+        return Outcome(None, [], answer)
     report("finding typical curves", 1, 3)
-    shown = prepared(shown).with_files()
+    answer, shown = answer or answer_of_tree(shown.view), prepared(shown).with_files()
     report("drawing curves", 2, 3)
-    return Outcome(shown, layers or curve_layers(shown.result, shown.view), new=not layers)
+    return Outcome(shown, layers or curve_layers(shown.result, shown.view), answer, new=not layers)
 
 
-def write_comparison_file(shown: DisplayedResult, painted: str, path: Path) -> list[Path]:
-    """Write a result to one file."""
+def write_comparison_file(shown: DisplayedResult, painted: str, whole: Tree, path: Path) -> list[Path]:
+    """Write a contrast, and what is stored with it, to one file."""
     report(f"saving {path.name}")
     if path.suffix != ".npz":  # napari would not recognize it
         raise ValueError(f"{path.name}: save a comparison under a name ending in {ENDING}")
     with file_errors_named(path):
-        replace(shown.result, inputs=shown.inputs()).save(path, view=shown.to_view(painted))
+        replace(shown.result, inputs=shown.inputs()).save(path, view={**shown.to_view(painted), **whole})
     return [path]
 
 
@@ -590,7 +756,7 @@ def write_explanation_report(explanation: Explanation, path: Path, swaps: tuple[
     return path
 
 
-def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> list[Path]:
+def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder: Path) -> list[Path]:
     """Write figure, methods, tables, script and the comparison into a folder."""
     from ..explanation.figures import style
     from ..explanation.paper import answer_figure, image_table, methods
@@ -598,8 +764,8 @@ def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> lis
     report("measuring the difference", 0, 5)
     result, known = shown.result, headline(shown.result)
     paths = [folder / name for name in ("figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv")]
-    code, whole = folder / "compare.py", folder / f"pair{ENDING}"
-    every = [*paths, code, whole]
+    code, file_of_pair = folder / "compare.py", folder / f"pair{ENDING}"
+    every = [*paths, code, file_of_pair]
     refuse_overwriting(every, remedy=OTHER_FOLDER)
     with recording_outputs(folder, [path.name for path in every]) as written:
         with file_errors_named(paths[0]):
@@ -615,11 +781,11 @@ def write_paper_files(shown: DisplayedResult, painted: str, folder: Path) -> lis
             write_bytes(paths[4], image_table(result).to_csv(index=False).encode())
             written += paths
         report("saving the comparison", 3, 5)
-        written += write_comparison_file(shown, painted, whole)
+        written += write_comparison_file(shown, painted, whole, file_of_pair)
         report("writing the script", 4, 5)
         with file_errors_named(code):
             # Without its inputs, it loads the comparison of this folder, not the file that was opened.
-            write_bytes(code, script_of(replace(shown, path=str(whole.absolute()))).encode())
+            write_bytes(code, script_of(replace(shown, path=str(file_of_pair.absolute()))).encode())
             written.append(code)
     return written
 
@@ -629,12 +795,15 @@ def checked(shown: DisplayedResult) -> DisplayedResult:
     return prepared(robustness_of(shown.result).judged(shown))
 
 
-def overruled_result(shown: DisplayedResult) -> DisplayedResult:
-    """Return a result whose case is shown despite serious faults of the outlines."""
+def overruled(shown: DisplayedResult | None, answer: Answer | None) -> tuple[DisplayedResult | None, Answer | None]:
+    """Return a result whose cases are shown despite serious faults of the outlines."""
     report("showing the answer")
-    settings = replace(shown.result.settings, overrule=True)
-    run_inputs = shown.run_inputs and replace(shown.run_inputs, settings=settings)
-    return prepared(replace(shown, result=replace(shown.result, settings=settings), run_inputs=run_inputs))
+    answer = answer and overruled_answer(answer)
+    if shown is not None:
+        settings = replace(shown.result.settings, overrule=True)
+        run_inputs = shown.run_inputs and replace(shown.run_inputs, settings=settings)
+        shown = prepared(replace(shown, result=replace(shown.result, settings=settings), run_inputs=run_inputs))
+    return shown, answer
 
 
 def robustness_of(result: Comparison, archetypes: int = 5) -> Robustness:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 #: Columns that always exist, in addition to the image.
 OWN_COLUMNS = (GROUP, REPLICATE, BLOCK)
-_SIDES = ("A", "B")
+#: Names of groups that are called A and B only.
+SIDES = ("A", "B")
 
 Row: TypeAlias = Layer | ImageRow
 
@@ -47,7 +48,7 @@ class DesignTable(ComparedLayers):
         self.files: list[ImageRow] = []  #: images that are not open as layers
         self.columns: list[str] = list(OWN_COLUMNS)
         self.pattern = "{group}_{replicate}"  #: pattern by which names were last parsed
-        self.names = list(_SIDES)  #: names of the groups A and B
+        self.names = list(SIDES)  #: names of the groups A and B
         self._pair: list[str] = []  # a pair chosen among more than two groups
         self.requested = NO_REQUESTED_TESTS  #: covariates to adjust for, and interactions to test
         self.control = ""  #: the control group; empty for all pairs
@@ -140,17 +141,17 @@ class DesignTable(ComparedLayers):
         As parts are not independent, the image is their replicate. A part named A or B is renamed if an image has
         that group already. The layer of the regions is no sample, unless the user gave it a group.
         """
-        if regions is not None and self.cell(regions, GROUP) in _SIDES:
+        if regions is not None and self.cell(regions, GROUP) in SIDES:
             self.write([(regions, GROUP, "")])
         given = {name: self.cell(whole, name) for name in self.columns}
-        taken = {self.cell(row, GROUP) for row in self.layers() if row not in PARTS} & {*_SIDES}
+        taken = {self.cell(row, GROUP) for row in self.layers() if row not in PARTS} & {*SIDES}
         labels = [f"{whole.name} {label}" if label in taken else label for label in labels]
-        if given[GROUP] in _SIDES:
+        if given[GROUP] in SIDES:
             given[GROUP] = ""
             if whole not in self.layers():  # when its parts are deleted, it gets a letter again
                 self._cells[whole][GROUP] = ""
         given[REPLICATE] = given[REPLICATE] or root_of(whole)[0].name
-        self.names = [*(name for name in self.names if name not in _SIDES), *labels]
+        self.names = [*(name for name in self.names if name not in SIDES), *labels]
         self.write(
             (part, name, text or (label if name == GROUP else ""))
             for label, part in zip(labels, parts, strict=True)
@@ -300,11 +301,6 @@ class DesignTable(ComparedLayers):
         """Names of the groups A and B: the first two, unless another pair is chosen."""
         return self._pair if self._pair and set(self._pair) <= self.groups().keys() else self.names
 
-    @property
-    def given_names(self) -> tuple[str, ...]:
-        """Names of the groups A and B, empty for one that is called by its letter only."""
-        return tuple("" if name in _SIDES else name for name in self.samples)
-
     def sides(self) -> LayersOfSides:
         """Return the open layers of the groups A and B."""
         groups = self.groups()
@@ -315,10 +311,10 @@ class DesignTable(ComparedLayers):
         """Make layers the groups A and B, with the groups' names if these have any; others are taken out of them."""
         sides = [layer for layer in a if layer in self._layers], [layer for layer in b if layer in self._layers]
         names = []
-        for side, own, before in zip(_SIDES, sides, self.names, strict=True):
-            given = [name for layer in own if (name := self.cell(layer, GROUP)) and name not in _SIDES]
+        for side, own, before in zip(SIDES, sides, self.names, strict=True):
+            given = [name for layer in own if (name := self.cell(layer, GROUP)) and name not in SIDES]
             names.append([*given, before, side][0])
-        names = names if names[0] != names[1] else list(_SIDES)
+        names = names if names[0] != names[1] else list(SIDES)
         for layer in self.offered():
             if self.cell(layer, GROUP) in names:
                 self._cells[layer][GROUP] = ""
@@ -344,15 +340,15 @@ class DesignTable(ComparedLayers):
         """Exchange A and B: the first group becomes the second."""
         if self.samples is not self.names:
             self._pair.reverse()
-        elif {*self.names}.isdisjoint(_SIDES):
+        elif {*self.names}.isdisjoint(SIDES):
             self.names.reverse()
         else:  # a letter says which group is the first
             groups = self.groups()
             first, second = (groups.get(name, []) for name in self.names)
-            for name, rows in zip(_SIDES, (second, first), strict=True):
+            for name, rows in zip(SIDES, (second, first), strict=True):
                 for row in rows:
                     self._cells[row][GROUP] = name
-            self.names = list(_SIDES)
+            self.names = list(SIDES)
         self._notify()
 
     def _move(self, places: Mapping[Layer, Layer]) -> None:
@@ -376,7 +372,7 @@ class DesignTable(ComparedLayers):
         groups = self.groups()
         self.several &= bool(self.layers())  # begin anew once all images are replaced
         if not groups:
-            self.names = list(_SIDES)  # forget the names of removed images
+            self.names = list(SIDES)  # forget the names of removed images
         elif len(groups) > 1 and not all(name in groups for name in self.names):
             self.names = _with_letters_in_place(list(groups))[:2]  # the next group takes the place of a removed one
         if not (self.several or all(self.sides())):
@@ -411,8 +407,8 @@ def _with_letters_in_place(names: list[str]) -> list[str]:
 
     With fewer than two groups, missing ones are filled in as A or B: a single group B is sample B.
     """
-    others = [name for name in names if name not in _SIDES]
-    first = [side if side in names or not others else others.pop(0) for side in _SIDES]
+    others = [name for name in names if name not in SIDES]
+    first = [side if side in names or not others else others.pop(0) for side in SIDES]
     return [*first, *others]
 
 

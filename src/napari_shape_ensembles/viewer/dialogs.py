@@ -87,18 +87,18 @@ class Dialogs:
 
     def save_experiment(self) -> None:
         """Ask for a file name, and save the experiment if there is one."""
-        if self._session.experiment.result is None:
+        if self._session.comparison.answer is None:
             self._show_message("⚠ There is nothing to save yet: compare first.", "")
         elif (path := self._ask_save_path("Save experiment", f"result{_ENDING}", _EXPERIMENTS)) is not None:
-            self._session.experiment.save(path)
+            self._session.comparison.save_experiment(path)
 
     def export_experiment(self) -> None:
         """Ask for a folder, and export the experiment if there is one."""
-        if self._session.experiment.result is None:
+        if self._session.comparison.answer is None:
             self._show_message("⚠ There is nothing to export yet: compare first.", "")
         elif folder := QFileDialog.getExistingDirectory(self._parent(), "Folder for results", str(self._folder)):
             self._folder = Path(folder)
-            self._session.experiment.export(self._folder)
+            self._session.comparison.export_experiment(self._folder)
 
     def model_entries(self) -> Entries:
         """Return the menu entries of the learned model."""

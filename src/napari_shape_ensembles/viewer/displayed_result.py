@@ -75,7 +75,7 @@ class DisplayedResult:
         known = None if self.recipe is None else recipe_tree(self.recipe)
         told = {} if known is None else {"segmentation": known}
         return {
-            **{key: self.view[key] for key in ("a", "b", "design", "experiment") if key in self.view},
+            **{key: self.view[key] for key in ("a", "b") if key in self.view},
             **told,
             "painted": painted,
             "notes": list(self.notes),

@@ -95,7 +95,8 @@ class ExplanationTask(Task[Explanation]):
             return []
         if self.comparison.result is not self.explained_comparison:
             return ["the later run failed"]
-        run_inputs, layers = self.comparison.run_inputs, self.choices.viewer.layers
+        shown, layers = self.comparison.shown, self.choices.viewer.layers
+        run_inputs = None if shown is None else shown.run_inputs
         if run_inputs is not None and any(ref() not in layers for ref in itertools.chain(*run_inputs.layers)):
             return ["a layer was deleted"]
         return self.comparison.changed_since()
@@ -113,7 +114,7 @@ class ExplanationTask(Task[Explanation]):
         self.comparison.changed.disconnect(self._on_comparison_changed, missing_ok=True)
 
     def _watch_layers(self) -> None:
-        self.run_inputs = self.comparison.run_inputs
+        self.run_inputs = None if self.comparison.shown is None else self.comparison.shown.run_inputs
         super()._watch_layers()
 
     def selected_row(self) -> int | None:

@@ -42,12 +42,12 @@ _CORNERS_PER_ELLIPSE = 200
 # Tolerance of the cosine of the angle between rows and columns for rectangular pixels, far above rounding errors.
 _MAX_SKEW = 1e-6
 
-#: Excluded ids of an image, as strings; and those of all images, A's before B's.
+#: Excluded ids of an image, as strings; and those of all images, group by group.
 Ids: TypeAlias = frozenset[str]
 Excluded: TypeAlias = tuple[Ids, ...]
-#: The layers of A and of B, their snapshots, and weak references to a layer and to several.
+#: The layers of A and of B, the snapshots of groups, and weak references to a layer and to several.
 LayersOfSides: TypeAlias = tuple[tuple[Layer, ...], tuple[Layer, ...]]
-Sources: TypeAlias = tuple[tuple["Source", ...], tuple["Source", ...]]
+Sources: TypeAlias = tuple[tuple["Source", ...], ...]
 Ref: TypeAlias = weakref.ref[Layer]
 Refs: TypeAlias = tuple[Ref, ...]
 #: The axes of a plane, and the index of the plane on the other axes; empty for what is not shown as a plane.
@@ -423,6 +423,16 @@ def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) 
         raise ValueError(f"{source.name}: {error}") from error
 
 
+def trace_image(source: Source, recipe: Outlines, excluded: Ids, steps: Iterator[int] | None = None) -> Ensemble:
+    """Return the outlines of a source without the excluded ids, which are counted as left out."""
+    image = trace(source, recipe, steps)
+    keep = np.array([str(one) not in excluded for one in image.ids.tolist()], dtype=bool)
+    if keep.all():
+        return image
+    left, gone = image[keep], {BY_HAND: int((~keep).sum())}
+    return left.derived(left.curves, dropped=image.dropped | gone)
+
+
 def ensemble_of(layer: Layer, dims: "Dims", recipe: Outlines | None = None) -> Ensemble:
     """Return the outlines of the plane that a layer shows, as in the docks; raise a ValueError if there is none."""
     return trace(source_of(layer, dims), recipe or Outlines())
@@ -440,13 +450,7 @@ def trace_sides(
     left_out, steps = itertools.chain(excluded, itertools.repeat(frozenset[str]())), itertools.count()
     sides: list[list[Ensemble]] = [[], []]
     for images, side in zip(sides, sources, strict=True):
-        for source in side:
-            image, ids = trace(source, recipe, steps), next(left_out)
-            keep = np.array([str(one) not in ids for one in image.ids.tolist()], dtype=bool)
-            if not keep.all():
-                left, gone = image[keep], {BY_HAND: int((~keep).sum())}
-                image = left.derived(left.curves, dropped=image.dropped | gone)
-            images.append(image)
+        images += [trace_image(source, recipe, next(left_out), steps) for source in side]
     several = max(map(len, sides)) > 1
     note = ""
     if several:
@@ -460,21 +464,32 @@ def trace_sides(
 
 def _pooled(images: Sequence[Ensemble], name: str) -> Ensemble:
     """Pool images to one sample; ids of several are prefixed by image names."""
-    members = []
-    for image in images:
-        if not len(image):  # more likely an error than a finding
-            reasons = "; ".join(f"{count} {reason}" for reason, count in image.dropped.items())
-            raise ValueError(
-                f"{image.name} has no usable outline{f' ({reasons})' if reasons else ''}: check the segmentation "
-                "and the minimum size, or remove the image from its sample"
-            )
-        try:
-            member = image.to(images[0].unit)
-        except ValueError as error:
-            raise ValueError(f"{image.name}: {error}") from error
-        ids = [f"{image.name}:{one}" for one in image.ids.tolist()] if len(images) > 1 else image.ids
-        members.append(member.derived(member.curves, name=image.name, ids=ids))
+    members = with_own_ids([usable(image, images[0].unit) for image in images])
     return Ensemble.pooled(members, name=name or pooled_name([image.name for image in images]))
+
+
+def usable(image: Ensemble, unit: str) -> Ensemble:
+    """Return an image in a unit; a ValueError names one without outlines, or in another kind of unit."""
+    if not len(image):  # more likely an error than a finding
+        reasons = "; ".join(f"{count} {reason}" for reason, count in image.dropped.items())
+        raise ValueError(
+            f"{image.name} has no usable outline{f' ({reasons})' if reasons else ''}: check the segmentation "
+            "and the minimum size, or remove the image from its sample"
+        )
+    try:
+        return image.to(unit)
+    except ValueError as error:
+        raise ValueError(f"{image.name}: {error}") from error
+
+
+def with_own_ids(images: Sequence[Ensemble]) -> list[Ensemble]:
+    """Return the images of a group with ids that are distinct in it: those of several get the name of their image."""
+    if len(images) == 1:
+        return list(images)
+    return [
+        image.derived(image.curves, name=image.name, ids=[f"{image.name}:{one}" for one in image.ids.tolist()])
+        for image in images
+    ]
 
 
 def pooled_name(names: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import weakref
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -204,7 +204,6 @@ class LearningTask(Task[ObjectModel]):
         self.choices.set(recipe=replace(self.choices.recipe, find=model))
 
     def _painted_planes(self, images: Refs) -> list[NDArray[Any]]:
-        """Return copies of what is painted over images."""
         known = dict(self.examples())
         layers = [known[image] for ref in images if (image := ref()) in known and image is not None]
         return [np.array(source_of(layer, self.choices.dims).data) for layer in layers]
@@ -300,10 +299,10 @@ class Proposed:
 class ProposingTask(Task[Proposed]):
     """Tries recipes on crops of the images of both samples, and of the image chosen in *Segment curves*."""
 
-    def __init__(self, choices: Choices, segmentation: SegmentationTask, answering: Sequence[Task[Any]] = ()) -> None:
+    def __init__(self, choices: Choices, segmentation: SegmentationTask, answering: Task[Any] | None = None) -> None:
         super().__init__(choices)
         self.segmentation = segmentation
-        self._answering = answering  # tasks whose results a changed recipe would outdate
+        self._answering = answering  # the task whose result a changed recipe would outdate
         self.automatic = False  #: whether to apply the best proposal automatically, unless the user has chosen a recipe
         self._set_recipe: Outlines | None = None  # the recipe applied automatically
         self._tried: frozenset[weakref.ref[Layer]] = frozenset()
@@ -365,7 +364,7 @@ class ProposingTask(Task[Proposed]):
         chosen = self.choices.recipe_loaded or (sets_finding(recipe) and recipe != self._set_recipe)
         layers = chain(*self.choices.design.sides(), self.choices.design.open_layers())
         compared = any(isinstance(one, Image) for one in layers)  # labels need no segmentation
-        answered = any(task.busy or task.result is not None for task in self._answering)
+        answered = self._answering is not None and (self._answering.busy or self._answering.has_result)
         return self.automatic and compared and not (chosen or answered)
 
     @property

@@ -1,15 +1,14 @@
 """The five steps of the bench, from images to a robust answer, and the state of each."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from napari.layers import Shapes
 
-from ..comparison.verdict import INCONCLUSIVE
 from ..outlines.units import conversion_factor
 from ..words import counted
-from .experimenting import ExperimentTask, withheld_words
 from .inputs import pixel_size_of
 from .session import Session
 from .task import Task
@@ -33,50 +32,57 @@ class PageStatus:
 
 def page_statuses(session: Session) -> dict[str, PageStatus]:
     """Return the state of each step by name; slow, as it hashes layers, so debounce its callers."""
-    comparison = session.comparison
-    result = comparison.result if comparison.covers_chosen_layers() else None  # else of outlines of other images
-    asked = session.answering
-    reason, segmentation, preview = asked.blocking_reason(), session.segmentation, session.segmentation.preview
+    return {name: status_of(session) for name, status_of in STATUS_OF.items()}
+
+
+def _images_step(session: Session) -> PageStatus:
+    if reason := session.comparison.blocking_reason():
+        return PageStatus("open", reason)
+    status = images_status(session)
+    warnings = session.design.warnings
+    return PageStatus("look", warnings[0]) if status.state == "done" and warnings else status
+
+
+def _outlines_step(session: Session) -> PageStatus:
+    comparison, segmentation = session.comparison, session.segmentation
+    covers = comparison.covers_chosen_layers()
+    result = comparison.result if covers else None  # else of outlines of other images
     verdict = segmentation.verdict if segmentation.verdict.counts or result else segmentation.cached_verdict()
-    images = PageStatus("open", reason) if reason else images_status(session)
-    if images.state == "done" and session.design.warnings:
-        images = PageStatus("look", session.design.warnings[0])
     findings = (verdict.quality if result is None else result.quality).findings
     if findings:
-        outlines = PageStatus("look", findings[0].text)
-    elif segmentation.preview_error:
-        outlines = PageStatus("look", segmentation.preview_error)
-    elif result is not None:
-        outlines = PageStatus("done", f"{len(result.a)} and {len(result.b)} outlines.")
-    elif asked.covers_chosen_layers():
-        outlines = PageStatus("done", "Compared.")
-    elif preview is not None:
-        outlines = PageStatus("done", f"{counted(len(preview.diameters), 'object')} in the image shown.")
-    elif counts := verdict.counts:
-        outlines = PageStatus("done", f"{counted(sum(counts.values()), 'outline')} in {counted(len(counts), 'image')}.")
-    else:
-        outlines = PageStatus("open", "Not viewed yet.")
-    answer = _status_of_task(asked)  # `state` would hash the layers a second time
-    if asked is comparison and answer.state == "done" and result is not None and result.case == INCONCLUSIVE:
-        answer = PageStatus("look", result.summary())
-    elif asked is not comparison and answer.state == "done" and (words := _unanswered(session.experiment)):
-        answer = PageStatus("look", words)
-    why = (
-        _status_of_task(session.explanation)
-        if session.explanation.explained_comparison is not None
-        else PageStatus("open", "Compare first.")
-    )
-    trusted = [_status_of_task(task) for task in (session.trust, session.landscape, session.smoothing)]
-    trust = min(trusted, key=lambda step: ("running", "look", "stale", "done", "open").index(step.state))
-    return dict(zip(STEPS, (images, outlines, answer, why, trust), strict=True))
+        return PageStatus("look", findings[0].text)
+    if segmentation.preview_error:
+        return PageStatus("look", segmentation.preview_error)
+    if result is not None:
+        return PageStatus("done", f"{len(result.a)} and {len(result.b)} outlines.")
+    if covers and comparison.has_result:
+        return PageStatus("done", "Compared.")
+    if (preview := segmentation.preview) is not None:
+        return PageStatus("done", f"{counted(len(preview.diameters), 'object')} in the image shown.")
+    if counts := verdict.counts:
+        return PageStatus("done", f"{counted(sum(counts.values()), 'outline')} in {counted(len(counts), 'image')}.")
+    return PageStatus("open", "Not viewed yet.")
 
 
-def _unanswered(task: ExperimentTask) -> str:
-    """Return why the experiment gives no answer, or none for some contrasts; empty if it does."""
-    if task.result is None:
-        return ""
-    found = task.result.experiment
-    return withheld_words(found) or (found.summary() if (found.table["case"] == INCONCLUSIVE).all() else "")
+def _answer_step(session: Session) -> PageStatus:
+    status = _status_of_task(session.comparison)  # `state` would hash the layers a second time
+    unanswered = session.comparison.unanswered if status.state == "done" else ""
+    return PageStatus("look", unanswered) if unanswered else status
+
+
+def _why_step(session: Session) -> PageStatus:
+    compared = session.explanation.explained_comparison is not None
+    return _status_of_task(session.explanation) if compared else PageStatus("open", "Compare first.")
+
+
+def _trust_step(session: Session) -> PageStatus:
+    states = [_status_of_task(task) for task in (session.trust, session.landscape, session.smoothing)]
+    return min(states, key=lambda step: ("running", "look", "stale", "done", "open").index(step.state))
+
+
+STATUS_OF: Mapping[str, Callable[[Session], PageStatus]] = dict(
+    zip(STEPS, (_images_step, _outlines_step, _answer_step, _why_step, _trust_step), strict=True)
+)
 
 
 def images_status(session: Session) -> PageStatus:
@@ -111,7 +117,7 @@ def _status_of_task(task: Task[Any]) -> PageStatus:
         return PageStatus("running", task.step.text)
     if task.failed:
         return PageStatus("look", task.message)
-    if task.result is None:
+    if not task.has_result:
         return PageStatus("open", task.blocking_reason())
     changed = task.changed_since()
     return PageStatus("stale", f"Out of date: {', '.join(changed[:3])}.") if changed else PageStatus("done")

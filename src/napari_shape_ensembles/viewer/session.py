@@ -9,14 +9,11 @@ from typing import Any
 from napari.components import ViewerModel
 from psygnal import Signal
 
-from ..archive import is_archive
-from ..comparison.saved import EXPERIMENT
 from ..compiled import begin_compiling
 from .choices import Choices
 from .comparing import ComparisonTask
 from .curves.image_cells import ImageCells
 from .design_files import DesignWork
-from .experimenting import ExperimentTask
 from .explaining import ExplanationTask
 from .inspecting import InspectionTask
 from .learning import LearningTask, ProposingTask
@@ -41,12 +38,11 @@ class Session:
     def __init__(self, viewer: ViewerModel) -> None:
         self.choices = Choices(viewer)
         self._slider_ranges = SliderRanges(self.choices)
-        self.experiment = ExperimentTask(self.choices)
-        self.comparison = ComparisonTask(self.choices, self.experiment)
+        self.comparison = ComparisonTask(self.choices)
         self.explanation = ExplanationTask(self.choices, self.comparison)
         self.segmentation = SegmentationTask(self.choices)
         self.learning = LearningTask(self.choices, self.segmentation)
-        self.proposing = ProposingTask(self.choices, self.segmentation, (self.comparison, self.experiment))
+        self.proposing = ProposingTask(self.choices, self.segmentation, self.comparison)
         self.inspection = InspectionTask(self.choices)
         self.landscape = LandscapeTask(self.choices)
         self.smoothing = SmoothingTask(self.choices)
@@ -54,9 +50,7 @@ class Session:
         self.position = PositionCheck(self.comparison)
         self.design = self.choices.design
         self.design_work = DesignWork(self.choices, self.design)
-        self.image_cells = ImageCells(
-            self.comparison, self.segmentation, self.learning, self.inspection, self.experiment, self.design
-        )
+        self.image_cells = ImageCells(self.comparison, self.segmentation, self.learning, self.inspection, self.design)
         self._open_pages: list[object] = []  # an entry for each open page, see `attach`
         self._pages = Counter[Task[Any]]()
 
@@ -68,18 +62,10 @@ class Session:
             _sessions[viewer] = cls(viewer)
         return _sessions[viewer]
 
-    @property
-    def answering(self) -> ComparisonTask | ExperimentTask:
-        """The task that answers what the design table asks."""
-        return self.experiment if self.design.is_experiment else self.comparison
-
     def open_result(self, path: Path) -> None:
-        """Show a saved comparison, or a saved experiment, for which its page is requested."""
-        if is_archive(path, EXPERIMENT):
-            self.experiment.open(path)
-            self.page_requested.emit("Answer")
-        else:
-            self.comparison.open(path)
+        """Show a saved result on the page *Answer*."""
+        self.comparison.open(path)
+        self.page_requested.emit("Answer")
 
     def attach(self, *tasks: Task[Any], by: object = None) -> None:
         """Register an open page for these tasks; the first one connects the session to the viewer.

@@ -231,19 +231,34 @@ atexit.register(stop_all_workers)
 class RunInputs:
     """The inputs of a result."""
 
-    layers: tuple[Refs, Refs]  #: weak references: a result must not keep a deleted layer alive
+    layers: tuple[Refs, ...]  #: those of each group; weak references: a result must not keep a deleted layer alive
     recipe: Outlines
     settings: Settings
-    excluded: Excluded  #: manually excluded ids of each layer, A's before B's
+    excluded: Excluded  #: manually excluded ids of each layer, group by group
     more: Mapping[str, Hashable] = field(default_factory=dict)  #: description -> further inputs
-    fingerprints: tuple[str, ...] = ()  #: fingerprints of the layers, A's before B's; empty before they are copied
-    planes: tuple[Plane, ...] = ()  #: planes of the layers, A's before B's; empty before they are copied
-    names: tuple[str, ...] = ()  #: names of the groups A and B, "" for none; empty if unknown
+    fingerprints: tuple[str, ...] = ()  #: fingerprints of the layers; empty before they are copied
+    planes: tuple[Plane, ...] = ()  #: planes of the layers; empty before they are copied
+    names: tuple[str, ...] = ()  #: names of the groups; empty if unknown
 
-    def existing_layers(self) -> LayersOfSides | None:
-        """Return the layers if all still exist."""
+    def existing_sides(self) -> LayersOfSides | None:
+        """Return the layers of two groups if all still exist."""
         a, b = (tuple(layer for ref in side if (layer := ref()) is not None) for side in self.layers)
         return (a, b) if (len(a), len(b)) == tuple(map(len, self.layers)) else None
+
+    def pair(self, a: str, b: str) -> "RunInputs":
+        """Return the inputs of two of the groups."""
+        ends = [0, *itertools.accumulate(map(len, self.layers))]
+        chosen = [self.names.index(name) for name in (a, b)]
+        places = [place for group in chosen for place in range(ends[group], ends[group + 1])]
+        return replace(
+            self,
+            layers=tuple(self.layers[group] for group in chosen),
+            excluded=tuple(self.excluded[place] for place in places),
+            more={},
+            fingerprints=tuple(self.fingerprints[place] for place in places),
+            planes=tuple(self.planes[place] for place in places),
+            names=(a, b),
+        )
 
 
 class Task(JobRunner, ABC, Generic[Result]):
@@ -275,7 +290,7 @@ class Task(JobRunner, ABC, Generic[Result]):
         if all(design.sides()):
             return ""
         if design.several or len(design.offered_automatically()) > 1:
-            return "Enter a group for at least one image of A and one of B."
+            return "Enter two groups, each for at least one image."
         return "Open two images (or labels, or shapes) to compare."
 
     @abstractmethod
@@ -312,13 +327,17 @@ class Task(JobRunner, ABC, Generic[Result]):
     # Common to all tasks.
 
     @property
+    def has_result(self) -> bool:
+        return self.result is not None
+
+    @property
     def state(self) -> str:
         """The state: empty, ready, running, done, stale or error."""
         if self.busy:
             return "running"
         if self.failed:
             return "error"
-        if self.result is None:
+        if not self.has_result:
             return "empty" if self.blocking_reason() else "ready"
         return "stale" if self.changed_since() else "done"
 
@@ -356,8 +375,8 @@ class Task(JobRunner, ABC, Generic[Result]):
             images = [one.data for one in copies if one.kind == "image"]
             run_inputs = replace(run_inputs, recipe=(yield partial(best_recipe, images, run_inputs.recipe)))
             self.choices.set(recipe=run_inputs.recipe)
-        first = len(run_inputs.layers[0])
-        sources = tuple(copies[:first]), tuple(copies[first:])
+        left = iter(copies)
+        sources = tuple(tuple(itertools.islice(left, len(refs))) for refs in run_inputs.layers)
         yield from self.work(sources, replace(run_inputs, fingerprints=tuple(fingerprints), planes=tuple(planes)))
 
     def start_secondary_job(self, function: JobFunction, then: Callable[[Any], Iterable[JobFunction | None]]) -> None:
@@ -396,8 +415,8 @@ class Task(JobRunner, ABC, Generic[Result]):
 
     def covers_chosen_layers(self) -> bool:
         """Whether the result is of all layers chosen now, even if as other samples."""
-        if self.result is None or self.run_inputs is None:
-            return self.result is not None
+        if not self.has_result or self.run_inputs is None:
+            return self.has_result
         try:
             now = set(itertools.chain(*self.current_inputs().layers))
         except ValueError:  # invalid choices
@@ -406,7 +425,7 @@ class Task(JobRunner, ABC, Generic[Result]):
 
     def changed_since(self) -> list[str]:
         """Describe what has changed since the result was computed."""
-        if self.result is None or self.run_inputs is None:
+        if not self.has_result or self.run_inputs is None:
             return []
         then, words = self.run_inputs, []
         try:
@@ -436,6 +455,7 @@ class Task(JobRunner, ABC, Generic[Result]):
             for one in (then, now)
         ]
         words += ["the choice of excluded curves was changed"] if left_out[0] != left_out[1] else []
+        words += ["a group was renamed"] if then.names not in ((), now.names) else []
         return words + [f"{name} was changed" for name, value in then.more.items() if value != now.more.get(name)]
 
     def activate(self) -> None:
@@ -475,33 +495,11 @@ class Task(JobRunner, ABC, Generic[Result]):
             chosen = []
         if chosen != self._last_layers:
             self._last_layers = chosen
-            if self.failed and self.result is None and not self.busy:  # the error was about other layers
+            if self.failed and not (self.has_result or self.busy):  # the error was about other layers
                 self.message, self.failed = self.leftover_message(), False
             if self._active:
                 self._watch_layers()
             self.changed.emit()
-
-
-class ResultTask(Task[Result]):
-    """A task whose result answers the question of the design table, and is saved to files."""
-
-    def __init__(self, choices: Choices) -> None:
-        super().__init__(choices)
-        self.unsaved = False  #: whether the result has not been saved
-
-    @abstractmethod
-    def show_message(self, words: str, tooltip: str = "") -> None:
-        """Show a message about a file or a secondary job beside the result."""
-
-    def on_secondary_job_failed(self, reason: str) -> None:
-        """Report that a secondary job has failed; the result is kept."""
-        self.show_message(f"⚠ {reason}")
-
-    def on_written(self, paths: list[Path], *, saved: bool = False) -> Iterable[None]:
-        """Report the files written, and whether these are the whole result."""
-        self.unsaved = self.unsaved and not saved
-        self.show_message(*saved_message(paths))
-        return ()
 
 
 def saved_message(paths: list[Path]) -> tuple[str, str]:

@@ -7,7 +7,6 @@ from ...comparison.display import MARK
 from ...palette import SIDE_COLORS
 from ..comparing import ComparisonTask
 from ..designing import DesignTable
-from ..experimenting import ExperimentTask
 from ..inputs import is_own
 from ..inspecting import InspectionTask
 from ..layers import NAMED_AFTER, CurveLayer
@@ -27,17 +26,16 @@ class ImageCells:
         segmentation: SegmentationTask,
         learning: LearningTask,
         inspection: InspectionTask,
-        experiment: ExperimentTask,
         design: DesignTable,
     ) -> None:
         self._comparison, self._choices, self._design = comparison, comparison.choices, design
         self._segmentation, self._learning = segmentation, learning
-        self._inspection, self._experiment = inspection, experiment
+        self._inspection, self._group_images = inspection, comparison.group_images
         side_by_side = comparison.side_by_side
         side_by_side.follow(self.cells)
         design.changed.connect(side_by_side.schedule_arrange)
-        for task in (segmentation, experiment, inspection):
-            task.layers_changed.connect(side_by_side.arrange_now)
+        for changed in (segmentation.layers_changed, self._group_images.changed, inspection.layers_changed):
+            changed.connect(side_by_side.arrange_now)
 
     def cells(self) -> list[Cell]:
         """Return the cells: each image of the result, and each chosen one, with the layers over it."""
@@ -47,7 +45,7 @@ class ImageCells:
             shown = [*known, *(over for layer in known for over in self._layers_over(layer))]
             others = [layer for layer in sorted_by_name(choices.design.offered()) if layer not in shown]
             below = images_below(known, others, choices)
-            others = [layer for layer in (*others, *self._experiment.opened_images()) if layer not in below.values()]
+            others = [layer for layer in (*others, *self._group_images.opened_images()) if layer not in below.values()]
             above = images_below(others, [*known, *below.values(), *others], choices)
             # A layer with outlines over it, such as a corrected consensus, has its own cell.
             own_cell = [layer for layer in others if layer not in above or self._layers_over(layer)]
@@ -70,8 +68,9 @@ class ImageCells:
         """Return side, image and curves of each image of the result, then of each chosen one that is not in it."""
         comparison, layers = self._comparison, self._choices.layers
         curves, found = comparison.curves.by_image(), list[tuple[str, Layer | None, CurveLayer | None]]()
-        if comparison.result is not None and comparison.run_inputs is not None:
-            refs = [(side, ref) for side, own in zip("AB", comparison.run_inputs.layers, strict=True) for ref in own]
+        run_inputs = None if comparison.shown is None else comparison.shown.run_inputs
+        if run_inputs is not None:
+            refs = [(side, ref) for side, own in zip("AB", run_inputs.layers, strict=True) for ref in own]
             over = curves if len(curves) == len(refs) else [None for _ in refs]
             chosen = dict(zip("AB", self._choices.design.sides(), strict=True))
             for (side, ref), own in zip(refs, over, strict=True):
@@ -87,8 +86,7 @@ class ImageCells:
         return found + [(side, layer, None) for side, own in sides for layer in own if layer not in known]
 
     def _layers_over(self, image: Layer) -> list[Layer]:
-        """Return all layers over an image."""
-        tasks = self._segmentation, self._experiment, self._inspection
+        tasks = self._segmentation, self._group_images, self._inspection
         examples = [painted for annotated, painted in self._learning.examples() if annotated is image]
         return [*(layer for task in tasks for layer in task.layers_over(image)), *examples]
 

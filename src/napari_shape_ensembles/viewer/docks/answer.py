@@ -30,7 +30,7 @@ from ..panels.widgets import (
 from ..report import script_of, text_of
 from ..session import Session
 from .base import ChoicesLine, PairChoice, TaskPage
-from .experiment import ExperimentPage
+from .experiment import GroupsPanel
 
 
 class AnswerPage(TaskPage):
@@ -47,7 +47,7 @@ class AnswerPage(TaskPage):
         )
         self.run_button.setText("Co&mpare")
         self.explanation = session.explanation
-        self.groups: ExperimentPage | None = None  #: the part about all groups, created when there are several
+        self.groups: GroupsPanel | None = None  #: the part about all groups, created when there are several
         self._place_of_groups = column()
         self._shown: tuple[Any, ...] = ()
         self._colored: tuple[Any, ...] = ()
@@ -73,9 +73,10 @@ class AnswerPage(TaskPage):
         self.settings = Section("Settings", column(row(self.files), self.recipe, self.settings_form))
         state = self.reason, self.step, self.progress, self.stale, self.recover_notice, self.excluded, self.faults
         # Messages about files stay visible, outside of collapsed sections and even without a result.
-        parts = results.message, self.verdict, self.row, self.color_by, self.paper, self.numbers, self.settings
         self.pair = PairChoice(self)
-        self.scroll = scrolling(self, self._place_of_groups, self.pair, self.buttons(), *state, *parts)
+        of_pair = self.pair, self.verdict, self.row, self.color_by, self.paper, self.numbers
+        parts = results.message, self._place_of_groups, *of_pair, self.settings
+        self.scroll = scrolling(self, self.buttons(), *state, *parts)
         self._note_scroll_timer, self._result_scroll_timer = (
             single_shot_timer(self, partial(self.scroll.ensureWidgetVisible, part))
             for part in (results.message, self.verdict)
@@ -85,8 +86,7 @@ class AnswerPage(TaskPage):
         self.link(task.message_posted, results.show_note)
         self.link(task.recolored, self.show_result)
         self.link(self.explanation.changed, self._show_verdict)
-        for changed in (session.choices.design.changed, session.experiment.changed):
-            self.link(changed, self.show_state)
+        self.link(session.design.changed, self.show_state)
         self.faults.button.clicked.connect(task.overrule)
         self.excluded.button.clicked.connect(session.choices.exclusions.clear)
         self.recover_notice.button.clicked.connect(task.recover)
@@ -115,18 +115,14 @@ class AnswerPage(TaskPage):
         result = None if task.running else task.result
         count, kept = sum(map(len, task.current_inputs().excluded)), task.recoverable
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
-        names = "" if kept is None else f"{kept.result.a.name} and {kept.result.b.name}"
+        names = "" if kept is None else kept.title
         self.recover_notice.set_message(f"↶ The previous result ({names}) was not saved." if names else "")
         self.files.setEnabled(not task.busy)
-        self.recipe.show_choices()
-        self.pair.refresh()
         if task.running and not results.message.isHidden():
             results.show_note("")
         if (shown, message) != self._shown:
             self._shown = shown, message
             results.show_result(shown)
-            withheld = result is not None and result.withheld
-            self.faults.set_message("⚠ No answer until the outlines have been checked." if withheld else "")
             if result is not None:
                 notes = len(results.warnings.text().splitlines())
                 self.row.rename(f"{result.case}  {ROW_SENTENCES.get(result.case, '')}".strip())
@@ -141,15 +137,14 @@ class AnswerPage(TaskPage):
         for part in (self.row, self.paper, self.numbers):
             part.setVisible(result is not None)
         self.paper.setEnabled(not self.busy)
-        several = self.session.design.is_experiment
-        wanted = several or self.session.experiment.result is not None
-        if wanted and self.groups is None:
-            self.groups = ExperimentPage(self.viewer)
-            self._place_of_groups.layout().addWidget(self.groups)
-        self._place_of_groups.setVisible(wanted)
-        self.reason.setVisible(bool(self.reason.text()) and not several)  # the groups have it
-        again = self.state in ("done", "stale", INCONCLUSIVE)
-        self.run_button.setVisible(not (several or again))  # not beside *Run again*
+        if several := task.is_described:
+            if self.groups is None:
+                self.groups = GroupsPanel(self)
+                self._place_of_groups.layout().addWidget(self.groups)
+            self.groups.show_answer()
+        self._place_of_groups.setVisible(several)
+        self.faults.set_message("" if task.running else task.withheld)
+        self.run_button.setVisible(self.state not in ("done", "stale", INCONCLUSIVE))  # not beside *Run again*
         self._show_verdict()
         if task.is_new_result and not task.busy:
             task.is_new_result = False

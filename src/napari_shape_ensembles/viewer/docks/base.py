@@ -34,6 +34,7 @@ class Page(QWidget):
         # A bound method, which PyQt holds weakly. A partial would be collected together with the page; if that is in a
         # worker thread, Qt destroys the widget later, and calling the collected partial crashes Python.
         self.destroyed.connect(self._connection.on_page_destroyed)
+        self._followers: list[weakref.WeakMethod[Callable[[], Any]]] = []
         self._was_shown = False
         self._close_timer = single_shot_timer(self, self._disconnect_if_closed)
         self._orphan_timer = single_shot_timer(self, self._delete_if_orphaned)
@@ -41,6 +42,11 @@ class Page(QWidget):
     def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
         """Connect a slot to a signal of the session while the page is open."""
         self._connection.links.append((signal, weakref.WeakMethod(slot)))
+
+    def follow(self, signal: SignalInstance, slot: Callable[[], Any]) -> None:
+        """Connect a slot to a signal while the page is open, and call it each time the page is opened."""
+        self.link(signal, slot)
+        self._followers.append(weakref.WeakMethod(slot))
 
     def add_close_handler(self, action: Callable[[], object]) -> None:
         """Call a function, which must not refer to the page, when the page is closed or destroyed."""
@@ -55,6 +61,9 @@ class Page(QWidget):
     def attach(self) -> None:
         """Connect to the session, and update the page after a time without a connection."""
         if self._connection.connect():
+            for ref in self._followers:
+                if (slot := ref()) is not None:
+                    slot()
             self.sync_with_session()
 
     @abstractmethod
@@ -259,6 +268,7 @@ class ChoicesLine(WrappedLabel):
         self.setTextInteractionFlags(flags.LinksAccessibleByMouse | flags.LinksAccessibleByKeyboard)
         self.setToolTip("Open the form to change them")
         self.linkActivated.connect(page.request_page)
+        page.follow(self._choices.changed, self.show_choices)
 
     def show_choices(self) -> None:
         """Show the current choices."""
@@ -283,6 +293,7 @@ class PairChoice(NarrowList):
         self._session = page.session
         self.setAccessibleName("Pair of groups")
         self.activated.connect(self._choose)
+        page.follow(self._session.design.changed, self.refresh)
 
     def refresh(self) -> None:
         """List the pairs, and show the current one."""

@@ -25,12 +25,12 @@ from qtpy.QtWidgets import (
 
 from ..choices import PLUGIN
 from ..curves.canvas_overlays import CanvasOverlays
-from ..page_status import STATES, STEPS, PageStatus, page_statuses
+from ..page_status import STATES, STATUS_OF, STEPS, PageStatus
 from ..panels.widgets import FOCUS, SteadyTabs, button, column, single_shot_timer, tip, wrapped_label
 from ..session import Session
 from ..tour import Tour
 from .answer import AnswerPage
-from .base import BENCH, Page, TaskPage
+from .base import BENCH, Page
 from .images import ImagesPage
 from .inspect import InspectCurves
 from .segment import SegmentCurves
@@ -69,7 +69,7 @@ class Bench(Page):
     def __init__(self, napari_viewer: ViewerModel) -> None:
         session = Session.of(napari_viewer)
         studies = session.landscape, session.smoothing, session.trust
-        tasks = session.comparison, session.explanation, session.experiment, *studies
+        tasks = session.comparison, session.explanation, *studies
         super().__init__(session, *tasks)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self.viewer = napari_viewer
@@ -97,12 +97,18 @@ class Bench(Page):
         column(heads, self.stack, self.reason, self.next, page=self, margins=(4, 4, 4, 4), grows=self.stack)
         self._headings_timer = single_shot_timer(self, self.update_headings)
         self._headings_timer.setInterval(_DEBOUNCE_MS)
-        choices = session.choices
-        design = choices.design
-        changed = choices.changed, design.changed, session.segmentation.changed
-        told = session.proposing.changed, session.comparison.progressed, design.calibrated, design.warned
-        for signal in (*changed, *(task.changed for task in tasks), *told):
-            self.link(signal, self._schedule_headings)
+        choices, design, comparison = session.choices, session.design, session.comparison
+        news = {
+            "Images": (design.calibrated, design.warned),
+            "Outlines": (session.segmentation.changed, session.proposing.changed, comparison.changed),
+            "Answer": (comparison.changed, comparison.progressed),
+            "Why": (session.explanation.changed,),
+            "Trust": [study.changed for study in studies],
+        }
+        for name, heading in self.headings.items():
+            for signal in (*news[name], choices.changed, design.changed):
+                self.link(signal, heading.set_due)
+            heading.due.connect(self._schedule_headings)
         self.canvas_overlays = CanvasOverlays(self, session.comparison)
         self.add_close_handler(partial(_stop_automation, session))
         selection = session.comparison.selection
@@ -114,7 +120,7 @@ class Bench(Page):
         self.attach()
         self.show_page(0)
 
-    def _schedule_headings(self, _: object = None) -> None:
+    def _schedule_headings(self) -> None:
         if not self._headings_timer.isActive():
             self._headings_timer.start()
 
@@ -149,13 +155,13 @@ class Bench(Page):
         self.stack.setCurrentWidget(self.page(name))
         self.headings[name].setChecked(True)
         self._show_next()
-        self._schedule_headings()
+        self.headings[name].set_due()
 
     def _show_next(self) -> None:
         """Update the button to the next step; on Outlines, disabled while a recipe is proposed or nothing can run."""
         waits = self.step == "Outlines" and self.session.proposing.is_choosing
-        asked = self.session.answering
-        reason = asked.blocking_reason() if self.step == "Outlines" and asked.result is None and not asked.busy else ""
+        asked = self.session.comparison
+        reason = asked.blocking_reason() if self.step == "Outlines" and not (asked.has_result or asked.busy) else ""
         words, tooltip = _NEXT_BUTTONS[self.step]
         self.next.setText(_CHOOSING if waits else words)
         self.next.setToolTip(f"{tooltip} ({self._next_shortcut.key().toString()})")
@@ -184,9 +190,8 @@ class Bench(Page):
         self.show_answer()
         answer = self.pages["Answer"]
         assert isinstance(answer, AnswerPage)
-        page: TaskPage = (answer.groups if self.session.design.is_experiment else None) or answer
-        if page.state in ("ready", "stale", "error"):
-            page.run()
+        if answer.state in ("ready", "stale", "error"):
+            answer.run()
             answer.scroll.verticalScrollBar().setValue(0)  # progress is shown at its top
 
     def show_answer(self) -> None:
@@ -253,15 +258,17 @@ class Bench(Page):
             main.tabifyDockWidget(frame, dock)
 
     def update_headings(self) -> None:
-        """Update the headings with the state of every step."""
-        for name, step in page_statuses(self.session).items():
-            self.headings[name].show_status(step)
+        """Update the headings of the steps whose state may have changed."""
+        for name, heading in self.headings.items():
+            if heading.is_due:
+                heading.show_status(STATUS_OF[name](self.session))
         self._show_next()
 
     def sync_with_session(self) -> None:
         """Take over the canvas, and update the headings."""
         _start_automation(self.session)
-        self._schedule_headings()
+        for heading in self.headings.values():
+            heading.set_due()
 
     # Keys.
 
@@ -336,10 +343,12 @@ class Heading(QPushButton):
     """
 
     torn_off = Signal(str)  #: str: name of the step; requests its page as a separate dock
+    due = Signal()  #: the state of the step may have changed
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__()
         self._name = name
+        self.is_due = True  #: whether the state of the step may have changed
         self.setCheckable(True)
         # QPushButton's own shortcut is delayed by 0.1 s, and does not focus the button.
         self._key = QShortcut(QKeySequence(f"Alt+{number}"), self)
@@ -351,7 +360,13 @@ class Heading(QPushButton):
         self.setAccessibleDescription("The menu key tears it off as a dock")
         self.show_status(PageStatus("open"))
 
+    def set_due(self, _: object = None) -> None:
+        """Request an update, as the state of the step may have changed."""
+        self.is_due = True
+        self.due.emit()
+
     def show_status(self, step: PageStatus) -> None:
+        self.is_due = False
         self.setText(f"{self._name}\n{STATES[step.state]}")
         told = f"{self._name} ({self._key.key().toString()}){f': {step.reason}' if step.reason else ''}"
         self.setToolTip(tip(f"{told}\nRight click: tear off as a dock"))

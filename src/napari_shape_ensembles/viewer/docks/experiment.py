@@ -1,19 +1,17 @@
 """The part of the page *Answer* about all groups of the design table."""
 
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
-from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker, Qt
-from qtpy.QtWidgets import QListWidget, QListWidgetItem, QSizePolicy
+from qtpy.QtWidgets import QListWidget, QListWidgetItem, QSizePolicy, QWidget
 
 from ...comparison.design import GROUP, RequestedTests
 from ..dialogs import Dialogs
-from ..experimenting import withheld_words
 from ..panels.plot_view import PlotView
 from ..panels.widgets import (
     NarrowList,
-    Notice,
     PickTable,
     Section,
     column,
@@ -22,8 +20,7 @@ from ..panels.widgets import (
     with_visible_check_boxes,
     wrapped_label,
 )
-from ..session import Session
-from .base import TaskPage
+from .base import Page
 
 _ALL_PAIRS_TEXT = "all pairs of groups"
 _MAX_LISTED = 50  # maximum number of contrasts in words
@@ -31,27 +28,16 @@ _MAX_LIST_ROWS = 6  # maximum number of visible rows in a list of columns
 _CHECKED = Qt.CheckState.Checked
 
 
-class ExperimentPage(TaskPage):
-    """Shows the contrasts of an experiment: in sentences, as a table, and as a SuperPlot of the replicates."""
+class GroupsPanel(QWidget):
+    """Shows the contrasts of all groups: in sentences, as a table, and as a SuperPlot of the replicates."""
 
-    def __init__(self, napari_viewer: ViewerModel) -> None:
-        task = Session.of(napari_viewer).experiment
-        super().__init__(
-            napari_viewer,
-            task,
-            run="Compare the groups of the design table, permuting replicates",
-            run_again="Compare the groups as they are now",
-        )
-        self.run_button.setText("Compare")  # the letters are those of the page around it
-        self.stale.button.setText("Run again")
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        self._session = page.session
+        self._comparison = page.session.comparison
         self._drawn: object = None
-        self._figures: dict[str, Any] = {}
-        self.sentences, self.contrasts, self.notes, self.message = (
-            wrapped_label(),
-            wrapped_label(),
-            wrapped_label(),
-            wrapped_label(),
-        )
+        self._figures: Mapping[str, Any] = {}
+        self.sentences, self.contrasts, self.notes = wrapped_label(), wrapped_label(), wrapped_label()
         font = self.sentences.font()
         font.setBold(True)
         self.sentences.setFont(font)
@@ -70,7 +56,7 @@ class ExperimentPage(TaskPage):
         self.figure = NarrowList("Figure to show")
         self.figure.setAccessibleName("Figure")
         self.figure.currentIndexChanged.connect(self._draw)
-        self.dialogs = Dialogs(self, self.session, task.show_message)
+        self.dialogs = Dialogs(self, self._session, self._comparison.message_posted.emit)
         self.files = menu_button("Files", "Save, export, or open an experiment", self.dialogs.experiment_entries())
         self.given, self.interactions = QListWidget(), QListWidget()
         self.requested = Section(
@@ -92,8 +78,6 @@ class ExperimentPage(TaskPage):
             "and Lane)"
         )
         self.interactions.setToolTip("Adjusted for both main effects; means of named quantities are tested")
-        self.faults = Notice("Answer anyway", "The outlines have been checked and are correct: show the results")
-        self.faults.button.clicked.connect(task.overrule)
         self.view = PlotView()
         self.view.setMinimumHeight(220)
         self.view.setToolTip(
@@ -102,30 +86,25 @@ class ExperimentPage(TaskPage):
         )
         self.view.clicked.connect(self._open_well)
         self.numbers = Section("Summary and notes", column(self.contrasts, self.notes))
-        state = self.reason, self.step, self.progress, self.stale, self.faults, self.message
         self.files.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        buttons = self.buttons(), row(self.control, self.files, grows=self.control), self.requested
-        parts = self.sentences, self.table, row(self.figure), self.view, self.numbers
-        column(*buttons, *state, *parts, page=self)
-        self.attach()
+        buttons = row(self.control, self.files, grows=self.control), self.requested
+        column(*buttons, self.sentences, self.table, row(self.figure), self.view, self.numbers, page=self)
 
-    def show_result(self) -> None:
-        found = self.result
-        self.message.setText(self.task.message)
-        self.message.setVisible(bool(self.task.message))
-        self.faults.set_message("" if found is None else withheld_words(found.experiment))
+    def show_answer(self) -> None:
+        """Show the comparison of all groups, if there is one, and what can be asked."""
+        answer = self._comparison.answer
         for part in (self.sentences, self.view, self.figure, self.table, self.numbers):
-            part.setVisible(found is not None)
-        self.run_button.setVisible(self.state not in ("done", "stale"))  # not beside *Run again*
+            part.setVisible(answer is not None and answer.is_described)
         self._offer_controls()
         self._offer_questions()
-        if found is not None and found is not self._drawn:
-            self._drawn = found
-            for words, said in ((self.sentences, found.sentences), (self.contrasts, found.contrasts[:_MAX_LISTED])):
-                words.setText("\n".join(said).replace("p = ", "p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))
-            self.notes.setText("\n".join(f"⚠ {note}" for note in found.notes))
-            self.table.show_rows(found.rows)
-            self._figures = found.figures
+        if answer is not None and answer is not self._drawn:
+            self._drawn = answer
+            texts = (self.sentences, answer.sentences), (self.contrasts, answer.contrasts[:_MAX_LISTED])
+            for label, sentences in texts:
+                label.setText("\n".join(sentences).replace("p = ", "p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))
+            self.notes.setText("\n".join(f"⚠ {note}" for note in answer.notes))
+            self.table.show_rows(answer.rows)
+            self._figures = answer.figures
             with QSignalBlocker(self.figure):
                 self.figure.clear()
                 self.figure.addItems(list(self._figures))
@@ -136,19 +115,19 @@ class ExperimentPage(TaskPage):
             self.view.show_plot(draw)
 
     def _offer_controls(self) -> None:
-        names = list(self.session.design.groups())
+        names = list(self._session.design.groups())
         words = [_ALL_PAIRS_TEXT, *(f"all with {name}" for name in names)]
         with QSignalBlocker(self.control):
             if words != [self.control.itemText(place) for place in range(self.control.count())]:
                 self.control.clear()
                 for text, name in zip(words, ["", *names], strict=True):
                     self.control.addItem(text, name)
-            self.control.setCurrentIndex(max(self.control.findData(self.session.experiment.control), 0))
+            self.control.setCurrentIndex(max(self.control.findData(self._comparison.control), 0))
         self.control.setVisible(len(names) > 2)
 
     def _offer_questions(self) -> None:
         """List the possible covariates and interactions, with the requested ones checked."""
-        design = self.session.design
+        design = self._session.design
         more, requested = design.extra_columns(), design.requested
         offered = (
             (self.given, {name: name in requested.given for name in more}),
@@ -178,26 +157,25 @@ class ExperimentPage(TaskPage):
             ]
             for ticked in (self.given, self.interactions)
         )
-        pairs = combinations((GROUP, *self.session.design.extra_columns()), 2)
-        self.session.design.request_tests(
+        pairs = combinations((GROUP, *self._session.design.extra_columns()), 2)
+        self._session.design.request_tests(
             RequestedTests(tuple(given), tuple(pair for pair in pairs if " × ".join(pair) in interactions))
         )
 
     def _choose_control(self, _: int) -> None:
-        self.session.design.set_control(self.control.currentData())
+        self._session.design.set_control(self.control.currentData())
 
     def _show_row(self, place: int, _: int) -> None:
-        if self.result is not None:
-            self.session.comparison.show_contrast(*self.result.pairs[place])
+        if (answer := self._comparison.answer) is not None:
+            self._comparison.show_contrast(*answer.pairs[place])
 
     def _open_row(self, place: int, _: int) -> None:
-        if self.result is not None:
-            self.session.experiment.show_group(self.result.pairs[place][1])
+        if (answer := self._comparison.answer) is not None:
+            self._comparison.show_group(answer.pairs[place][1])
 
     def _open_well(self, _: int, x: float, y: float) -> None:
-        found = self.result
-        wells = {} if found is None else found.wells
-        if self.figure.currentText().startswith("Plate"):
-            for name, well in wells.items():
+        answer = self._comparison.answer
+        if answer is not None and self.figure.currentText().startswith("Plate"):
+            for name, well in answer.wells.items():
                 if well == (round(y), round(x)):
-                    self.session.experiment.show_group(name)
+                    self._comparison.show_group(name)

@@ -118,7 +118,6 @@ class StudyPage(TaskPage):
         count = sum(map(len, study.excluded(study.choices.design.sides())))
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
         self.run_button.setVisible(self.state != "stale")  # not beside *Run again*
-        self.line.show_choices()
         self.answer.setText(study.answer)
         self.answer.setVisible(bool(study.answer))
         if self._plot_state() != self._drawn_state:

@@ -32,7 +32,6 @@ class TrustPage(TaskPage):
         self.link(self.session.position.changed, self._show_position)
         self.link(self.comparison.changed, self.show_result)
         self.pair = PairChoice(self)
-        self.link(self.session.design.changed, self.show_result)
         state = self.pair, self.reason, self.step, self.progress, self.stale, self.message
         said = self.sentence, self.exceptions
         self.line = ChoicesLine(self, "recipe", "settings")
@@ -48,7 +47,6 @@ class TrustPage(TaskPage):
         self.session.position.run_once()
         self._show_position()
         result = self.result
-        self.pair.refresh()
         first, *others = [""] if result is None else [*result.statements(), *filter(None, [result.note])]
         self.sentence.setText(f"{first}.")
         self.sentence.setVisible(result is not None)
@@ -56,7 +54,6 @@ class TrustPage(TaskPage):
         self.exceptions.setVisible(bool(others))
         self.message.setText(self.task.message or (_WHAT if result is None else ""))
         self.message.setVisible(bool(self.message.text()) and not self.busy)
-        self.line.show_choices()
         self.picture.show_study(result)
         self.picture.setVisible(result is not None)
         # Not beside *Run again*, but after a cancelled run, which leaves a partial result.

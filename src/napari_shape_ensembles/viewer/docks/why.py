@@ -34,7 +34,6 @@ class WhyPage(TaskPage):
         self.compare = button("Compare the groups", "Compare the first two groups, and explain what differs")
         self.compare.clicked.connect(self.run_again)
         self.pair = PairChoice(self)
-        self.link(self.session.design.changed, self.show_result)
         self.explorer, self.panel = ShapeExplorer(), ExplanationPanel()
         self.panel.mode_chosen.connect(self._show_mode)
         self.panel.curve_chosen.connect(self.explorer.show_curve)
@@ -70,7 +69,6 @@ class WhyPage(TaskPage):
         task, places = self.explanation, self.explorer.places
         explained_comparison, explanation = task.explained_comparison, task.result
         compared = explained_comparison is not None
-        self.pair.refresh()
         self.compare.setVisible(not compared)
         self.stale.button.setEnabled(not (task.comparison.busy or task.comparison.blocking_reason()))
         self.compare.setEnabled(self.stale.button.isEnabled())
