@@ -294,11 +294,14 @@ class Reference(Saved):
         if correction not in ("none", "fdr", "family"):
             raise ValueError(f"correction must be none, fdr or family, not {correction!r}")
         queries = [image for ensemble in _ensembles(images) for image in _by_image(ensemble)]
-        rows: list[dict[str, Any]] = []
+        names, rows = distinct([one.name for one in queries]), []
         with reporting(progress):
-            for place, (query, name) in enumerate(zip(queries, distinct([one.name for one in queries]), strict=True)):
-                report(name, place, len(queries))
-                rows.append({"name": name, **self._row(query)})
+            report("measuring outlines", 0, len(queries))
+            prepared = [self._prepared(query) for query in queries]
+            measured = measure([query for query, _ in prepared], self.settings)
+            for place, ((query, size), one) in enumerate(zip(prepared, measured, strict=True)):
+                report(names[place], place, len(queries))
+                rows.append({"name": names[place], **self._row(query, size, one)})
         table = pd.DataFrame(rows)
         p_adjusted = adjusted(table["p"].to_numpy(), "family" if correction == "family" else "fdr")
         table.insert(list(table).index("p") + 1, "p_adjusted", p_adjusted)
@@ -325,10 +328,8 @@ class Reference(Saved):
         """State in words what `judge` returned: a sentence an image that is unlike, and one on all of them."""
         return folder_sentences(table, self.significance)
 
-    def _row(self, query: Ensemble) -> dict[str, Any]:
-        """A row of `judge`, but for what depends on other images."""
-        query, size = self._prepared(query)
-        measured = measure([query], self.settings)[0]
+    def _row(self, query: Ensemble, size: float | None, measured: Measured) -> dict[str, Any]:
+        """A row of `judge`, but for what depends on other images; arguments are those of `_prepared` and `measure`."""
         count = self._count(size, len(measured))
         reason, remarks = acquisition(query, measured, self.images, self._measured(size), count)
         row: dict[str, Any] = {"outlines": len(measured), "drawn": count}
