@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Reference, Settings, accepted_by
+from napari_shape_ensembles import Ensemble, Reference, Settings, accepted_by, at_pixel_size
 from napari_shape_ensembles.comparison import reference as module
 from napari_shape_ensembles.comparison.reference_measures import Measured, drawn, unlikeness
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
@@ -279,10 +279,9 @@ def test_pixels_of_another_size_are_brought_to_the_larger():
     usual = [image(rng, 8, name=f"{place}", size=20, pixel_size=1.0, unit="µm") for place in range(3)]
     kind = Reference(usual, QUICK)
     fine, coarse = (image(rng, 8, name="query", size=20, pixel_size=size, unit="µm") for size in (0.5, 2.0))
-    assert kind._prepared(fine)[0].pixel_size == (1.0, 1.0)
-    row = kind.judge(coarse).iloc[0]
-    assert kind._measured(2.0)[0].lobes < kind._measured(None)[0].lobes
-    assert row["compared"] == 3
+    pd.testing.assert_frame_equal(kind.judge(fine), kind.judge(at_pixel_size(fine, 1.0)))
+    larger = Reference([at_pixel_size(one, 2.0) for one in usual], QUICK)
+    pd.testing.assert_frame_equal(kind.judge(coarse), larger.judge(coarse))
     assert Reference([*usual, coarse], QUICK).images[0].pixel_size == (2.0, 2.0)
 
 

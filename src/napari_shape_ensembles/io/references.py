@@ -59,10 +59,10 @@ def read_folder(
     >>> from pathlib import Path
     >>> from napari_shape_ensembles import samples
     >>> from napari_shape_ensembles.io import read_folder, write_curves
-    >>> Path("powders").mkdir()
+    >>> Path("fields").mkdir()
     >>> for name, powder in zip(("sieved", "raw"), samples.powder_outlines().ensembles()):
-    ...     write_curves(f"powders/{name}.npz", powder)
-    >>> [len(ensemble) for ensemble in read_folder("powders")]
+    ...     write_curves(f"fields/{name}.npz", powder)
+    >>> [len(ensemble) for ensemble in read_folder("fields")]
     [295, 174]
     """
     reading = Reading(SettingsFile(outlines=outlines or Outlines()), labels, memory)
