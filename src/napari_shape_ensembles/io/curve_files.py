@@ -12,12 +12,12 @@ from ..outlines import Ensemble
 from .annotations import read_json
 from .curve_table import CurveTable, Found, assembled, plain, with_features
 from .geojson import geojson_parts, read_geojson
-from .geoparquet import geoparquet_bytes, read_geoparquet
+from .geoparquet import geoparquet_bytes, read_any_parquet, read_geoparquet
 from .imagej import read_roi, roi_zip_bytes
 from .morphometrics import read_chain_codes, read_coordinates, read_tps
 from .npz import read_npz, write_npz
 from .rda import read_rda
-from .tables import csv_parts, parquet_bytes, read_csv, read_parquet
+from .tables import csv_parts, parquet_bytes, read_csv
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def _streamed(parts: Callable[[CurveTable], Iterator[bytes]]) -> Callable[[StrPa
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         ".csv": Format("CSV table of vertices", read_csv, _streamed(csv_parts)),
-        ".parquet": Format("Parquet table of vertices", read_parquet, _written(parquet_bytes)),
+        ".parquet": Format("Parquet table of vertices", read_any_parquet, _written(parquet_bytes)),
         ".geojson": Format("GeoJSON", read_geojson, _streamed(geojson_parts)),
         ".json": Format("JSON of annotations (GeoJSON, COCO or VIA)", read_json),
         ".geoparquet": Format("GeoParquet", read_geoparquet, _written(geoparquet_bytes)),
@@ -101,7 +101,7 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
     Ensemble('squares': 1 curve in µm)
     """
     kind = _format(path)
-    if curve_column is not None and kind.read not in (read_csv, read_parquet):
+    if curve_column is not None and kind.read not in (read_csv, read_any_parquet):
         raise ContentError(f"{Path(path).name}: curve_column applies only to tables (.csv, .parquet)")
     read = kind.read if curve_column is None else partial(kind.read, curve_column=curve_column)
     with errors_named(path, kind.name), budget(memory):

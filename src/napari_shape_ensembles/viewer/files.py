@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from napari.layers import Shapes
 from napari.settings import get_settings
+from napari.utils.notifications import show_warning
 
 from ..archive import is_archive
 from ..comparison import Comparison
@@ -18,11 +19,14 @@ from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.annotations import is_annotated
 from ..io.content import json_of
 from ..io.curve_files import FORMATS
+from ..io.curve_table import feature_text
+from ..io.drawn import frames_of
 from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
 from ..io.grains import find_grains
 from ..outlines import Ensemble
 from ..outlines.reasons import OPEN
 from ..palette import OUTLINE
+from ..words import account_of, counted
 from .choices import PLUGIN
 from .inputs import ellipse_outline, pixel_size_of
 from .layers import comparison_layer_data
@@ -86,8 +90,14 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
             table = read_curves(name)
             images = table.features["image"].astype(str) if "image" in table.features else pd.Series(dtype=str)
             several = {one: np.flatnonzero(images == one) for one in dict.fromkeys(images)}
-            if len(several) < 2:  # no distinct images in the file
-                several = {table.ensemble.name: np.arange(len(table.ensemble))}
+            if len(several) < 2:  # no distinct images in the file, but perhaps frames of one
+                column, frames = frames_of(table)
+                several = {
+                    f"{table.ensemble.name} {column} {feature_text(frame)}": rows for frame, rows in frames.items()
+                }
+            several = several or {table.ensemble.name: np.arange(len(table.ensemble))}
+            if account := account_of(table.ensemble.dropped, table.ensemble.filled):
+                show_warning(f"{Path(name).name}: {counted(len(table.ensemble), 'curve')}; {'; '.join(account)}")
             pixels = table.pixels
             for image, rows in several.items():
                 curves, features = [pixels[row] for row in rows], table.features
