@@ -254,10 +254,19 @@ def test_labels_stored_as_colors_are_labels(tmp_path):
     colours[0] = 0
     white = colours.copy()
     white[0] = 255
-    for number, pixels in enumerate((colours[plane], white[plane], np.repeat(plane[..., None], 3, axis=2))):
+    grey = np.repeat(plane[..., None], 3, axis=2)
+    for number, pixels in enumerate((colours[plane], white[plane], grey)):
         Image.fromarray(pixels).save(tmp_path / f"{number}.png")
         found, said = ensemble(tmp_path / f"{number}.png")
         assert (len(found), "in flat colors" in said[0]) == (expected, True)
+    tifffile.imwrite(tmp_path / "deep.tif", 300 * grey.astype(np.uint16), photometric="rgb")
+    assert len(ensemble(tmp_path / "deep.tif")[0]) == expected
+    border = plane != np.roll(plane, 1, axis=0)
+    indices = Image.fromarray(np.where(border, 255, plane).astype(np.uint8), mode="P")
+    indices.putpalette(bytes(range(256)) * 3)
+    indices.save(tmp_path / "voc.png")
+    found, said = ensemble(tmp_path / "voc.png")
+    assert (len(found), said) == (expected, ["note: voc.png holds labels and is not segmented"])
     photo = np.random.default_rng(0).integers(0, 255, (60, 60, 3), np.uint8)
     from napari_shape_ensembles.outlines.recognise import labels_of_colours
 
