@@ -220,8 +220,18 @@ def test_scales_of_tps_are_those_of_all_specimens_or_of_none(tmp_path):
 def test_outlines_of_text_need_blank_lines_between_them(tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("\n".join(f"{x} {y}" for curve in RINGS for y, x in curve), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"x\.txt: its vertices jump \d+ times, and no blank lines"):
+    with pytest.raises(ValueError, match=r"x\.txt: holds at least \d outlines that no blank lines tell apart"):
         read_curves(path)
+    corner = np.linspace(0, np.pi / 2, 10)
+    rounded = np.concatenate(
+        [
+            np.c_[np.sin(corner + turn), np.cos(corner + turn)]
+            + 90 * np.round(np.c_[np.sin(corner * 0 + turn + np.pi / 4), np.cos(corner * 0 + turn + np.pi / 4)])
+            for turn in np.arange(4) * np.pi / 2
+        ]
+    )
+    np.savetxt(path, rounded)
+    assert len(read_curves(path).ensemble) == 1
     path.write_text("\n".join(f"{x:.2f};{y:.2f}".replace(".", ",") for y, x in RINGS[0]), encoding="utf-8")
     np.testing.assert_allclose(read_curves(path).ensemble[0], RINGS[0], atol=0.01)
 
