@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..archive import ContentError, StrPath
-from ..outlines.reasons import NOT_POLYGON, Reason
+from ..outlines.reasons import NOT_POLYGON, OPEN, UNREADABLE, Reason
+from .columns import is_closed
 from .content import json_of
 from .curve_table import CENTRE, Found, columns_of, positions
 from .geojson import geojson_found, is_geojson
@@ -49,11 +50,15 @@ def _coco(content: Mapping[str, Any]) -> Found:
         if isinstance(shape, dict):
             found.dropped[_MASKS] += 1
             continue
-        rings = []
-        for numbers in (ring for ring in shape or [] if len(ring) >= _MIN_NUMBERS):  # x, y, x, y, …
-            if len(numbers) % 2:
-                raise ContentError(f"a polygon of {len(numbers)} numbers: x and y must come in pairs")
-            rings.append(positions(np.reshape(np.array(numbers, dtype=np.float64), (-1, 2))))
+        try:
+            rings = [
+                positions(np.reshape(np.array(numbers, dtype=np.float64), (-1, 2)))  # x, y, x, y, …
+                for numbers in shape or []
+                if len(numbers) >= _MIN_NUMBERS
+            ]
+        except (TypeError, ValueError):
+            found.dropped[UNREADABLE] += 1
+            continue
         outline = found.outline_of(rings)
         if outline is None:
             continue
@@ -85,8 +90,16 @@ def _via(images: list[Mapping[str, Any]]) -> Found:
         if shape.get("name") not in ("polygon", "polyline") or "all_points_x" not in shape:
             found.dropped[NOT_POLYGON] += 1
             continue
-        points = np.array([shape["all_points_x"], shape["all_points_y"]], dtype=np.float64).T
-        found.curves.append(positions(points) - CENTRE)
+        try:
+            points = np.array([shape["all_points_x"], shape["all_points_y"]], dtype=np.float64).T
+            vertices = positions(points)
+        except (TypeError, ValueError):
+            found.dropped[UNREADABLE] += 1
+            continue
+        if shape["name"] == "polyline" and not is_closed(vertices):
+            found.dropped[OPEN] += 1
+            continue
+        found.curves.append(vertices - CENTRE)
         row = {"image": image}
         for name, value in (region.get("region_attributes") or {}).items():  # checked options are joined
             row[str(name)] = ", ".join(map(str, value)) if isinstance(value, dict | list) else str(value)

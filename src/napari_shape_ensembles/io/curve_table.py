@@ -14,6 +14,7 @@ from ..archive import ContentError, Tree
 from ..outlines import Ensemble
 from ..outlines.extract import signed_area
 from ..outlines.reasons import NOT_POLYGON, PARTS, Reason, of_rows, rows_of
+from .outline_order import rejected
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,6 +178,8 @@ class Found:
         `metadata` if the file is our own, else empty.
     calibrated : bool
         Whether the curves are in the unit that `meta` states, rather than in pixels.
+    unit : str
+        Unit of calibrated curves without `meta`.
     """
 
     curves: list[Real] = field(default_factory=list)
@@ -185,6 +188,7 @@ class Found:
     dropped: Counter[Reason] = field(default_factory=Counter)
     meta: Tree = field(default_factory=dict)
     calibrated: bool = False
+    unit: str = ""
 
     def outline_of(self, rings: Sequence[Real], *, none: Reason = NOT_POLYGON) -> Real | None:
         """Return the ring of largest area among the parts of one object, and count the others as dropped.
@@ -215,21 +219,26 @@ def columns_of(rows: Sequence[Mapping[str, Any]], missing: Any) -> dict[str, lis
 def assembled(found: Found, name: str) -> CurveTable:
     """Build a table from the content found by a reader; `name` is that of the file.
 
+    All curves of files pass here: those with missing vertices, and those of other programs whose vertices do not follow
+    an outline, are left out and counted.
+
     Raises
     ------
     ValueError
-        For NaN or infinite vertices, or inconsistent metadata.
+        If that holds for most curves, or for inconsistent metadata.
     """
     import pandas as pd
 
     unit, scale = _calibration(found.meta)
-    if bad := [index for index, curve in enumerate(found.curves) if not np.isfinite(curve).all()]:
-        raise ContentError(
-            f"{len(bad)} of {len(found.curves)} curves have NaN or infinite vertices (first: curve {bad[0]})"
-        )
+    unit = found.unit or unit
+    _refuse_if_all_bad(found)
     curves = found.curves if found.calibrated else [curve * scale for curve in found.curves]
     dropped = found.dropped + Counter(of_rows(found.meta.get("dropped", [])))
     ids, features = _typed_ids(found.ids, found.meta), pd.DataFrame(found.features)
+    if not found.meta and (astray := rejected(curves, ids)):
+        dropped += Counter(astray.values())
+        rows = np.setdiff1d(np.arange(len(curves)), [*astray])
+        curves, ids, features = [curves[row] for row in rows], ids[rows], features.iloc[rows].reset_index(drop=True)
     if len(set(ids.tolist())) < len(ids):  # duplicate ids become names, and the curves are numbered
         features.insert(0, "name", [str(value) for value in ids], allow_duplicates=True)
         ids, features = np.arange(1, len(ids) + 1), features.loc[:, ~features.columns.duplicated()]
@@ -249,6 +258,14 @@ def assembled(found: Found, name: str) -> CurveTable:
         kept = kept.derived(kept.curves, metadata=own)
     provenance = {str(key): str(words) for key, words in found.meta.get("provenance", {}).items()}
     return CurveTable(kept, features, scale, provenance or {"file": name})
+
+
+def _refuse_if_all_bad(found: Found) -> None:
+    bad = [index for index, curve in enumerate(found.curves) if not np.isfinite(curve).all()]
+    if bad and len(bad) == len(found.curves):
+        raise ContentError(
+            f"{len(bad)} of {len(found.curves)} curves have NaN or infinite vertices (first: curve {bad[0]})"
+        )
 
 
 def _calibration(meta: Tree) -> tuple[str, tuple[float, float]]:

@@ -1,6 +1,5 @@
 """Design tables: images with group, replicate, block and covariates, from a CSV or from file names."""
 
-import codecs
 import csv
 import os
 import re
@@ -14,6 +13,7 @@ from ..comparison import design_from_names
 from ..outlines import Ensemble, Outlines
 from ..outlines.units import length_unit
 from ..words import counted
+from .content import decoded
 from .ebsd import ENDINGS as MAPS
 from .image_parts import WHOLE, Box, ImagePart, polygon_of
 from .settings_file import SettingsFile
@@ -228,19 +228,10 @@ def read_small_table(path: Path) -> "pd.DataFrame":
 
 
 def _text_of(path: Path) -> str:
-    """Decode a table, in Unicode or in Excel's Windows-1252, without its separator line ("sep=;")."""
-    content = path.read_bytes()
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        text = content.decode("utf-16", errors="replace")
-    elif b"\0" in content:
-        raise ContentError(f"{path.name} is a binary file, not a text table: save the table as CSV")
-    else:
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = content.decode("cp1252", errors="replace")
-    first, _, rest = text.partition("\n")
-    return rest if re.fullmatch(r"sep=.\r?", first) else text
+    try:
+        return decoded(path.read_bytes())
+    except ContentError as error:
+        raise ContentError(f"{path.name} {error}") from error
 
 
 #: Columns that identify the part of an image that a row describes.

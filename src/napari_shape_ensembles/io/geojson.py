@@ -10,7 +10,7 @@ import numpy as np
 
 from .._types import Real
 from ..archive import ContentError, StrPath, Tree
-from ..outlines.reasons import HOLES
+from ..outlines.reasons import HOLES, UNREADABLE, Reason
 from .content import json_of
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, metadata, positions
 
@@ -83,13 +83,22 @@ def geojson_found(content: Any) -> Found:
     found = Found(meta=meta)
     rows: list[Tree] = []
     ids = []
+    nuclei = 0
     for number, item in enumerate(objects, start=1):
-        ring = _outline(item, found)
+        nuclei += isinstance(item.get("nucleusGeometry"), dict)
+        try:
+            ring = _outline(item, found)
+        except (AttributeError, TypeError, ValueError):
+            found.dropped[UNREADABLE] += 1
+            continue
         if ring is not None:
             found.curves.append(ring - CENTRE)
             properties = item.get("properties") or {}
             ids.append(properties["name"] if meta else properties.get("name") or number)
-            rows.append(_features(properties, own=bool(meta)))
+            rows.append(_features(properties, own=bool(meta)) | ({} if meta else _plane(item["geometry"])))
+    if found.dropped[UNREADABLE] == len(objects):
+        raise ContentError("none of its features has coordinates that can be read")
+    found.dropped[Reason("nuclei")] += nuclei
     found.ids = ids
     rows[:1] = [dict.fromkeys(meta.get("columns", {}), np.nan) | row for row in rows[:1]]
     found.features = columns_of(rows, np.nan)
@@ -115,6 +124,15 @@ def _outline(item: Tree, found: Found) -> Real | None:
     )
     found.dropped[HOLES] += sum(len(piece) - 1 for piece in pieces if piece)
     return found.outline_of([positions(piece[0]) for piece in pieces if piece])
+
+
+def _plane(geometry: Tree) -> dict[str, int]:
+    """Return where in a stack QuPath has an object: slice and frame, counted from 0."""
+    plane = geometry.get("plane")
+    if not isinstance(plane, dict):
+        return {}
+    places = {"slice": plane.get("z"), "frame": plane.get("t"), "channel": plane.get("c")}
+    return {name: place for name, place in places.items() if isinstance(place, int) and place >= 0}
 
 
 def _features(properties: Tree, *, own: bool) -> Tree:

@@ -24,7 +24,8 @@ from ..words import account_of, counted
 from .calibration import Calibration
 from .content import unpacked
 from .curve_files import FORMATS, read_curves
-from .curve_table import FORMAT
+from .curve_table import FORMAT, CurveTable
+from .drawn import one_frame, with_recipe
 from .ebsd import ENDINGS as MAPS
 from .ebsd import read_ebsd
 from .grains import find_grains
@@ -428,10 +429,15 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
             f"{path.name}: unknown format; the extension is not one of images ({', '.join(ENDINGS)}, {ZARR}), "
             f"orientation maps ({', '.join(MAPS)}) or curves ({', '.join(FORMATS)})"
         )
+    recipe = reading.settings.outlines
     column = reading.curve_column if ending in (".csv", ".parquet") else None
     table = read_curves(path, memory=reading.memory, curve_column=column)
-    if part.feature is None:
-        return table.ensemble
+    with named(path.name):
+        if part.feature is None:
+            table, remark = one_frame(table)
+            if remark:
+                reading.tell(f"note: {path.name} {remark}")
+            return with_recipe(table, recipe)
     name, value = part.feature
     if name not in table.features:
         known = ", ".join(map(str, table.features)) or "none"
@@ -441,7 +447,9 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
     if not chosen.any():
         known = ", ".join(dict.fromkeys(values.head(1000)))
         raise ContentError(f"{path.name}: no curve has {part}: the values are {known[:200]}")
-    found = table.ensemble[chosen]
+    features = table.features[chosen].reset_index(drop=True)
+    with named(path.name):
+        found = with_recipe(CurveTable(table.ensemble[chosen], features, table.scale), recipe)
     found.name = f"{found.name} {part}"
     return found
 
