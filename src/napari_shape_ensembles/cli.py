@@ -371,7 +371,7 @@ def experiment(
 
     if not (isfinite(margin) and margin > 0):
         raise ContentError(f"--margin {margin:g}: give a positive ratio, such as 0.1 for 10 %")
-    images = images_of_design(design, pattern, labels=bool(reading.labels))
+    images = images_of_design(design, pattern, labels=bool(reading.labels), tell=reading.tell)
     options: dict[str, Any] = {"given": given or (), "interactions": interaction or (), "margin": margin}
     options |= {"control": control, "correction": str(correction), "dask": dask, "table": table, "force": force}
     _run_experiment(images, reading, out, [design, *images.paths], **options)
@@ -392,7 +392,7 @@ def pairs(
 
     from .io.design import DesignImages
 
-    paths = files_of(folder, groups=True, labels=bool(reading.labels))
+    paths = files_of(folder, groups=True, labels=bool(reading.labels), tell=reading.tell)
     if len(paths) < 2:
         raise ContentError(f"{folder}: all pairs need at least two images, not {len(paths)}")
     images = DesignImages(paths, pd.DataFrame({"group": distinct_names(paths)}), [], {})
@@ -835,7 +835,7 @@ def _samples(
     reading : Reading
         With the recipe that was used.
     """
-    files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
+    files = [files_of(place, groups=groups, labels=bool(reading.labels), tell=reading.tell) for place in places]
     ensembles, reading = read_images([*files[0], *files[1]], reading)
     if not groups:
         return (ensembles[0], ensembles[1]), "", files, reading
@@ -865,7 +865,7 @@ def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:
 
 def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[list[list[Any]], Outlines, Settings]:
     """Return the labels of the two samples, the common recipe for tracing, and the settings."""
-    files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
+    files = [files_of(place, groups=groups, labels=bool(reading.labels), tell=reading.tell) for place in places]
     reading = with_one_recipe([path for sample in files for path in sample], reading)
     found = [[labelled(path, reading) for path in sample] for sample in files]
     first = found[0][0]

@@ -422,6 +422,10 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
     return Design(rows, number, groups, control, tuple(notes))
 
 
+def _told(match: "re.Match[str] | None") -> str:
+    return ", ".join(f"{name} {value}" for name, value in match.groupdict().items()) if match else ""
+
+
 def design_from_names(names: Sequence[str], pattern: str = "{group}_{replicate}_{field}") -> "pd.DataFrame":
     """Build a design table from the names of images.
 
@@ -469,6 +473,11 @@ def design_from_names(names: Sequence[str], pattern: str = "{group}_{replicate}_
         match = re.fullmatch(expression, stem)
         if match is None:
             raise ValueError(f"{stem!r} does not fit the pattern {pattern!r}")
+        if (other := re.fullmatch(expression.replace("+?", "+"), stem)).groups() != match.groups():  # type: ignore[union-attr]
+            raise ValueError(
+                f"{stem!r} fits the pattern {pattern!r} in several ways, such as {_told(match)} and {_told(other)}: "
+                "rename the files, so that no part contains the text between the columns, or give a design table"
+            )
         rows.append({IMAGE: str(name), **match.groupdict()})
     table = pd.DataFrame(rows, columns=[IMAGE, *columns])
     for name in columns:

@@ -96,7 +96,7 @@ def _via(images: list[Mapping[str, Any]]) -> Found:
         except (TypeError, ValueError):
             found.dropped[UNREADABLE] += 1
             continue
-        if shape["name"] == "polyline" and not is_closed(vertices):
+        if shape["name"] == "polyline" and not is_closed(vertices, most=1):  # drawn around an object, or a line
             found.dropped[OPEN] += 1
             continue
         found.curves.append(vertices - CENTRE)

@@ -44,8 +44,8 @@ FRAMES = (
 
 # Minimum vertices of a curve; minimum vertices for jump detection; and jump threshold in median steps.
 _MIN_VERTICES, MANY_VERTICES, MIN_JUMP = 3, 30, 20
-# An outline closes on itself if its last edge is at most this many times its median edge.
-_MAX_CLOSING_EDGE = 4
+# An outline closes on itself if its last edge is at most this many times its median edge; one of few vertices, half.
+_MAX_CLOSING_EDGE, _FEW_VERTICES = 4.0, 12
 _MIN_CLOSED_FRACTION = 0.9
 # Two pairs of columns hold the same positions in different units if they correlate by at least this.
 _MIN_CORRELATION = 0.9999
@@ -256,11 +256,12 @@ def _are_closed(curve: Index, vertices: Real) -> bool:
     return bool(np.mean(closed) >= _MIN_CLOSED_FRACTION)
 
 
-def is_closed(curve: Real) -> bool:
-    """Whether a row of vertices is an outline: it ends where it began."""
+def is_closed(curve: Real, most: float = _MAX_CLOSING_EDGE) -> bool:
+    """Whether a row of vertices is an outline: it ends where it began, within this many median edges."""
     edges = np.linalg.norm(np.diff(curve, axis=0), axis=1)
     closing = float(np.linalg.norm(curve[-1] - curve[0]))
-    return len(curve) > _MIN_VERTICES and closing <= _MAX_CLOSING_EDGE * float(np.median(edges))
+    allowed = min(most, 2) if len(curve) < _FEW_VERTICES else most
+    return len(curve) > _MIN_VERTICES and closing <= allowed * float(np.median(edges))
 
 
 def _refuse_repeats(frame: "pd.DataFrame", vertices: Real, keys: tuple[str, ...], curve: Index, vertex: str) -> None:
@@ -294,13 +295,9 @@ def image_names(frame: "pd.DataFrame", images: Sequence[str]) -> list[str]:
     """
     if not images or len(frame[list(images)].drop_duplicates()) < 2:
         return []
-    names = []
-    for values in zip(*(frame[name].tolist() for name in images), strict=True):
-        words = [
-            value if isinstance(value, str) else f"{name} {value:g}" for name, value in zip(images, values, strict=True)
-        ]
-        names.append(" ".join(words))
-    return names
+    columns = {name: frame[name].tolist() for name in images}
+    words = [[value if isinstance(value, str) else f"{name} {value:g}" for value in columns[name]] for name in images]
+    return [" ".join(parts) for parts in zip(*words, strict=True)]
 
 
 def jumps(vertices: Real) -> int:

@@ -322,3 +322,8 @@ def positions(points: Any, *, swap: bool = True) -> Real:
     if array.ndim != 2 or array.shape[1] < 2:
         raise ContentError(f"an outline of shape {array.shape}: points must have two coordinates")
     return array[:, 1::-1] if swap else array[:, :2]
+
+
+def feature_text(value: object) -> str:
+    """Return a feature value as text: integers without their ".0"."""
+    return f"{value:g}" if isinstance(value, float) else str(value).strip()

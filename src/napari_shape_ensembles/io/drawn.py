@@ -12,7 +12,7 @@ from ..outlines import Ensemble, Outlines
 from ..outlines.reasons import Reason, too_small
 from ..outlines.recipe import Recipe
 from .columns import FRAMES, plain
-from .curve_table import CurveTable
+from .curve_table import CurveTable, feature_text
 
 # Parameters of tracing that cannot be changed once there are outlines; how objects are found has no effect either, but
 # other files may be images.
@@ -92,14 +92,15 @@ def one_frame(table: CurveTable) -> tuple[CurveTable, str]:
     if not _are_same_objects(table.ensemble, list(rows.values())):
         return table, f"holds outlines of {len(rows)} values of {name}: they count as those of one image"
     value = max(rows, key=lambda value: len(rows[value]))
+    other = next(one for one in rows if one != value)
     kept = rows[value]
     dropped = Counter(table.ensemble.dropped) + Counter({Reason("frames"): len(frames) - len(kept)})
     chosen = table.ensemble[kept]
     ensemble = chosen.derived(chosen.curves, dropped=dropped)
     features = table.features.iloc[kept].reset_index(drop=True)
     remark = (
-        f"shows the same objects in {len(rows)} values of {name}: those of {name} {value} are used. A column feature "
-        f"of a design table chooses another, such as {name} = {next(other for other in rows if other != value)}"
+        f"shows the same objects in {len(rows)} values of {name}: those of {name} {feature_text(value)} are used. A "
+        f"column feature of a design table chooses another, such as {name} = {feature_text(other)}"
     )
     return CurveTable(ensemble, features, table.scale, table.provenance), remark
 

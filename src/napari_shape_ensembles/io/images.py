@@ -3,8 +3,8 @@
 import math
 import os
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +167,6 @@ def _tiff_pixels(path: StrPath, size: int, plane: tuple[int, ...]) -> NDArray[An
         refuse_many_pages(tiff)
         number, series = only_series(tiff)
         refuse_claims(series.size, series.dtype.itemsize, size)
-        _refuse_unknown_compression(series)
         if series.axes.startswith("S") and len(series.shape) == 3 and not plane:  # colors in separate planes
             reserve_pixels(series.shape, series.dtype.itemsize)
             return np.moveaxis(series.asarray(), 0, -1)
@@ -176,7 +175,13 @@ def _tiff_pixels(path: StrPath, size: int, plane: tuple[int, ...]) -> NDArray[An
         is_mapped, is_paged = series.dataoffset is not None, len(series) == math.prod(axes)
         if not plane or not (is_mapped or is_paged):
             reserve_pixels(series.shape, series.dtype.itemsize)
-            return _dark_at_zero(plane_of_stack(series.asarray(), plane), series)
+            try:
+                pixels = series.asarray()
+            except ValueError as error:
+                if "imagecodecs" not in str(error):
+                    raise
+                pixels = _without_codec(path, series, error)
+            return _dark_at_zero(plane_of_stack(pixels, plane), series)
         reserve_pixels(shape, series.dtype.itemsize)
         if is_mapped:  # uncompressed and in one piece
             stack = tifffile.memmap(path, series=number, level=0, mode="r")
@@ -204,21 +209,26 @@ def only_series(tiff: Any) -> tuple[int, Any]:
     return images[0]
 
 
-def _refuse_unknown_compression(series: Any) -> None:
-    """Raise if the pixels cannot be decoded without a further package, which is not a fault of the file."""
-    compression = series.keyframe.compression
-    try:
-        series.keyframe.decode  # noqa: B018 - raises for a missing codec
-    except (ImportError, ValueError) as error:
-        if "imagecodecs" not in str(error):
-            raise
-    else:
-        return
-    if find_spec("imagecodecs") is None:
-        raise ContentError(
-            f"is compressed ({compression.name}), which needs a further package: pip install imagecodecs, or save the "
-            "image without compression"
-        )
+def _without_codec(path: StrPath, series: Any, error: ValueError) -> NDArray[Any]:
+    """Read the pixels of a TIFF with Pillow, whose compression tifffile decodes only with a further package.
+
+    Raises
+    ------
+    ValueError
+        For a stack or a compression that Pillow does not know either, with the remedy.
+    """
+    from PIL import Image
+
+    name = series.keyframe.compression.name
+    if len(series.pages) == 1:
+        with suppress(OSError, ValueError), Image.open(path) as image:
+            pixels = np.asarray(image)
+            if pixels.shape == series.shape and pixels.dtype == series.dtype:
+                return pixels
+    raise ContentError(
+        f"is compressed ({name}), which needs a further package: pip install imagecodecs, or save the image without "
+        "compression"
+    ) from error
 
 
 def _dark_at_zero(pixels: NDArray[Any], series: Any) -> NDArray[Any]:

@@ -131,6 +131,14 @@ def _scale(fields: Mapping[str, str], specimen: str) -> float:
     return scale
 
 
+def is_table_of_points(path: StrPath) -> bool:
+    """Whether a text file holds outlines, rather than notes."""
+    try:
+        return bool(read_coordinates(path).curves)
+    except (OSError, ValueError):
+        return False
+
+
 def read_coordinates(path: StrPath) -> Found:
     """Read the outlines of a text file of x and y (rightwards, downwards), one vertex per line."""
     lines = _text(path).splitlines()

@@ -189,7 +189,7 @@ def source_in_file(row: Row, dims: "Dims") -> Source:
 
 def _read(path: Path) -> list[_Table]:
     """Return the rows of a table, with their cells as text."""
-    from ..io.sources import feature_text
+    from ..io.curve_table import feature_text
 
     paths, table, parts, sizes = read_design(path)
     found = []
