@@ -180,6 +180,10 @@ class Found:
         Whether the curves are in the unit that `meta` states, rather than in pixels.
     unit : str
         Unit of calibrated curves without `meta`.
+    traced : int
+        Number of curves that were traced from masks of pixels.
+    tracing : mapping
+        How these were traced; see `Ensemble`.
     """
 
     curves: list[Real] = field(default_factory=list)
@@ -189,6 +193,8 @@ class Found:
     meta: Tree = field(default_factory=dict)
     calibrated: bool = False
     unit: str = ""
+    traced: int = 0
+    tracing: Tree = field(default_factory=dict)
 
     def outline_of(self, rings: Sequence[Real], *, none: Reason = NOT_POLYGON) -> Real | None:
         """Return the ring of largest area among the parts of one object, and count the others as dropped.
@@ -250,6 +256,8 @@ def assembled(found: Found, name: str) -> CurveTable:
         "filled": int(found.meta.get("filled", 0)),
         "tracing": {str(choice): value for choice, value in dict(found.meta.get("tracing", {})).items()},
     }
+    if found.traced and found.traced == len(found.curves):
+        traced |= {"pixel_size": (1.0, 1.0), "tracing": found.tracing}
     kept = Ensemble(curves, name=called, unit=unit, ids=ids, dropped=dropped, images=images, **traced)
     place = pd.Index(ids).get_indexer(kept.ids)
     features = _typed(features.iloc[place].reset_index(drop=True) if features.shape[1] else _no_features(), found.meta)
