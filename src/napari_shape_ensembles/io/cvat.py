@@ -21,6 +21,8 @@ _OUTLINES = ("polygon", "box", "ellipse", "mask")
 _LINES = "polyline"
 _OTHERS = ("points", "cuboid", "skeleton")
 _SHAPES = (*_OUTLINES, _LINES, *_OTHERS)
+# Attributes of a shape that do not depend on its kind.
+_KEPT = ("label", "source", "occluded", "z_order", "group_id")
 # Memory in bytes of a parsed element per "<" of the text.
 _BYTES_PER_TAG = 1000
 
@@ -115,8 +117,8 @@ def write_cvat(table: CurveTable, path: Path, original: Element | None, before: 
             made = Element("polygon", label=label, source="manual", occluded="0", points=points, z_order="0")
             added.append((made, value_of(row, IMAGES, stem)))
             return made
-        stated = {key: entry.attrib[key] for key in ("label", "source", "occluded", "z_order") if key in entry.attrib}
-        made = Element("polygon", {**stated, "points": points})
+        stated: dict[str, str] = {key: entry.attrib[key] for key in _KEPT if key in entry.attrib}
+        made = Element("polygon", stated | {"points": points})
         made.extend(entry.findall("attribute"))
         image = parents[id(entry)]
         image[list(image).index(entry)] = made

@@ -12,7 +12,8 @@ import numpy as np
 from .._types import Real
 from ..archive import ContentError, StrPath, Tree
 from ..budget import reserve_pixels
-from ..outlines.reasons import NOT_POLYGON, OPEN, UNREADABLE
+from ..outlines.extract import signed_area
+from ..outlines.reasons import NOT_POLYGON, OPEN, PARTS, UNREADABLE, Reason
 from .annotation_files import CLASSES, IMAGES, box, ellipse, merged, points_of, value_of
 from .curve_table import CENTRE, CurveTable, Found, columns_of, positions
 from .masks import outline_of_mask
@@ -20,6 +21,7 @@ from .masks import outline_of_mask
 # X-AnyLabeling, which writes the same files, adds rectangles that are turned.
 _POLYGONS = ("polygon", "rotation", "quadrilateral")
 _OPEN = ("line", "linestrip")
+_IGNORED = "__ignore__"
 
 
 def is_labelme(content: Any) -> bool:
@@ -29,25 +31,36 @@ def is_labelme(content: Any) -> bool:
 
 
 def read_labelme(content: Mapping[str, Any], path: StrPath) -> Found:
-    """Return the outlines of the shapes, numbered from 1 in the order of the file, with label and image as features."""
+    """Return the outlines of the shapes, numbered from 1 in the order of the file, with label and image as features.
+
+    Shapes of one label and group are parts of one object, of which the largest is used.
+    """
     del path
     found = Found()
-    ids, rows = [], []
+    objects: dict[Any, list[tuple[int, Real]]] = {}
     image = str(content.get("imagePath") or "")
     sides = content.get("imageHeight"), content.get("imageWidth")
     size = (sides[0], sides[1]) if all(isinstance(side, int) and side > 0 for side in sides) else None
     for number, shape in enumerate(content["shapes"], start=1):
+        if shape.get("label") == _IGNORED:
+            found.dropped[Reason("regions to be ignored")] += 1
+            continue
         try:
             outline = _outline(shape, found, size)
         except (KeyError, OverflowError, SyntaxError, TypeError, ValueError):
             found.dropped[UNREADABLE] += 1
             continue
-        if outline is None:
-            continue
+        if outline is not None:
+            group = shape.get("group_id")
+            key = number if group is None else (str(shape.get("label")), str(group))
+            objects.setdefault(key, []).append((number, outline))
+    ids, rows = [], []
+    for parts in objects.values():
+        number, outline = max(parts, key=lambda part: abs(signed_area(part[1])))
+        found.dropped[PARTS] += len(parts) - 1
         found.curves.append(outline)
         ids.append(number)
-        group = {} if shape.get("group_id") is None else {"group": str(shape["group_id"])}
-        rows.append({"image": image, "label": str(shape.get("label") or ""), **group})
+        rows.append({"image": image, "label": str(content["shapes"][number - 1].get("label") or "")})
     found.ids, found.features = ids, columns_of(rows, "")
     return found
 
@@ -64,7 +77,7 @@ def _outline(shape: Mapping[str, Any], found: Found, size: Any) -> Real | None:
         points = box(low[0], low[1], sides[0], sides[1])
     elif kind == "circle":
         radius = float(np.hypot(*(points[1] - points[0])))
-        points = ellipse(*points[0].tolist(), radius, radius)
+        points = ellipse(points[0][0], points[0][1], radius, radius)
     return positions(points) - CENTRE
 
 

@@ -61,14 +61,14 @@ LAYOUTS: Mapping[str, tuple[Layout, ...]] = MappingProxyType(
         ".geojson": (_GEOJSON,),
         ".json": (
             _GEOJSON,
+            Layout("COCO", "COCO, CVAT, Roboflow, Detectron2", "pixel", is_coco, read_coco, write_coco),
+            Layout("VIA", "VGG Image Annotator", "pixel", is_via, read_via),
+            Layout("labelme", "labelme, X-AnyLabeling", "pixel", is_labelme, read_labelme, write_labelme),
+            Layout("Label Studio", "Label Studio", "percent of the image", is_label_studio, read_label_studio),
             Layout(
                 "GeometryCollection", "Baysor, Xenium Ranger", "as in the program",
                 is_geometry_collection, read_geometry_collection,
             ),
-            Layout("labelme", "labelme, X-AnyLabeling", "pixel", is_labelme, read_labelme, write_labelme),
-            Layout("Label Studio", "Label Studio", "percent of the image", is_label_studio, read_label_studio),
-            Layout("COCO", "COCO, CVAT, Roboflow, Detectron2", "pixel", is_coco, read_coco, write_coco),
-            Layout("VIA", "VGG Image Annotator", "pixel", is_via, read_via),
         ),
         ".xml": (Layout("CVAT", "CVAT for images, CVAT for video", "pixel", is_cvat, read_cvat, write_cvat),),
         ".txt": (
@@ -103,7 +103,9 @@ def read_annotations(path: StrPath) -> Found:
     ending = Path(path).suffix.lower()
     if ending == ".txt":
         return read_coordinates(path)
-    raise ContentError(f"holds outlines in no known format ({', '.join(one.name for one in LAYOUTS[ending])})")
+    first, *others = (one.name for one in LAYOUTS[ending])
+    what = f"neither {first} features nor {', '.join(others)}" if others else f"no {first}"
+    raise ContentError(f"holds {what} annotations")
 
 
 def writer_of_layout(name: str, ending: str) -> Writer:
