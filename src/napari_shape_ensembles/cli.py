@@ -454,7 +454,10 @@ def rerun(
     ] = None,
     memory: Memory = None,
 ) -> None:
-    """Rerun a saved result and report for each number whether it is reproduced; exit with 1 if one is not."""
+    """Rerun a saved result and report for each number whether it is reproduced.
+
+    Exits with 1 if one is not, or if an input file has changed.
+    """
     from .io.rerun import DIFFERS
     from .io.rerun import rerun as run_again
 
@@ -467,7 +470,7 @@ def rerun(
         where = f" ({number.where})" if number.where else ""
         echo(f"{number.name}: {number.verdict}: {number.saved}{now}{where}")
     echo(found.summary())
-    raise typer.Exit(0 if found.same else _EXIT_DIFFERS)
+    raise typer.Exit(0 if found.same and not found.inputs_changed else _EXIT_DIFFERS)
 
 
 @command()

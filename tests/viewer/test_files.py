@@ -177,3 +177,25 @@ def test_our_own_files_open_without_a_reader_dialog():
         assert get_preferred_reader("labels.npz") is None
     finally:
         plugins.extension2reader = before
+
+
+def test_what_a_file_holds_beside_outlines_is_told_when_it_is_opened(tmp_path, viewer, monkeypatch):
+    said = []
+    monkeypatch.setattr("napari_shape_ensembles.viewer.files.show_warning", said.append)
+    ring = [[0, 0], [9, 0], [9, 9], [0, 9]]
+    masks = {"annotations": [{"segmentation": {"counts": [1], "size": [1, 1]}}] * 3, "images": []}
+    masks["annotations"] = [*masks["annotations"], {"segmentation": [np.ravel(ring).tolist()]}]
+    (tmp_path / "coco.json").write_text(json.dumps(masks), encoding="utf-8")
+    viewer.open(tmp_path / "coco.json", plugin=PLUGIN)
+    assert said == ["coco.json: 1 curve; 3 left out: run-length masks (not polygons)"]
+    write_curves(tmp_path / "cells.npz", table())
+    viewer.open(tmp_path / "cells.npz", plugin=PLUGIN)
+    assert len(said) == 1
+
+
+def test_frames_of_one_file_open_as_layers_of_their_own(tmp_path, viewer):
+    rows = [f"{frame},{name},{x},{y}" for frame in (1, 2) for name, one in enumerate(curves()) for y, x in one]
+    (tmp_path / "movie.csv").write_text("\n".join(["frame,id,x,y", *rows]), encoding="utf-8")
+    layers = viewer.open(tmp_path / "movie.csv", plugin=PLUGIN)
+    assert [layer.name for layer in layers] == ["movie frame 1", "movie frame 2"]
+    assert [len(layer.data) for layer in layers] == [8, 8]

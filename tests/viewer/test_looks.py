@@ -110,8 +110,8 @@ def test_long_names_do_not_widen_the_window(model, qtbot, shown):
     heading = explorer.gallery.findChildren(NamedLine)[0]
     assert heading.toolTip() == f"A: {names[0]}"
     explorer.tabs.setCurrentIndex(2)
-    qtbot.waitUntil(lambda: heading.text() != f"A: {names[0]}: most typical")
-    assert heading.text().startswith("A: experiment")
+    qtbot.waitUntil(lambda: heading.text() != f"● A: {names[0]}: most typical")
+    assert heading.text().startswith("● A: experiment")
     assert heading.text().endswith(": most typical")
     assert heading.fontMetrics().horizontalAdvance(heading.text()) <= heading.width()
 

@@ -140,7 +140,7 @@ def test_a_layer_removed_from_the_table_stays_removed(session, model):
     model.layers.selection.active = two
     assert session.design.groups() == {"A": [one]}
     assert "at least two groups" in session.design.blocking_reason()
-    assert session.comparison.blocking_reason() == "Enter a group for at least one image of A and one of B."
+    assert session.comparison.blocking_reason() == "Enter two groups, each for at least one image."
     session.design.write([(two, "group", "B")])
     assert names(session.design.sides()) == [["one"], ["two"]]
 

@@ -280,8 +280,8 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
     for name in table.columns:
         if isinstance(table[name].dtype, pd.CategoricalDtype):
             table[name] = table[name].astype(object)
-        if pd.api.types.is_numeric_dtype(table[name]) and np.isinf(table[name].to_numpy(dtype=float)).any():
-            raise ValueError(f"column {name!r} of the design contains an infinite number: correct or remove it")
+        if nested := next((cell for cell in table[name] if isinstance(cell, list | dict | set | tuple)), None):
+            raise ValueError(f"column {name!r} of the design holds {nested!r}: give numbers or words")
         missing = table.index[table[name].isna() | (table[name].astype(str).str.strip() == "")].tolist()
         if missing:
             raise ValueError(
@@ -292,6 +292,8 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
     for name in table.columns:
         if name not in (GROUP, REPLICATE, BLOCK, IMAGE):
             table[name] = with_numbers(table[name])
+        if pd.api.types.is_numeric_dtype(table[name]) and np.isinf(table[name].to_numpy(dtype=float)).any():
+            raise ValueError(f"column {name!r} of the design contains an infinite number: correct or remove it")
     table[GROUP] = table[GROUP].map(_text)
     groups = list(dict.fromkeys(table[GROUP]))
     control = None if control is None else _text(control)

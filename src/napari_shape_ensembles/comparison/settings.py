@@ -66,7 +66,7 @@ class Settings:
     )
     permutations: int = parameter(
         PERMUTATIONS,
-        "Number of random permutations of the labels A and B in each test.",
+        "Number of random permutations of the group labels in each test.",
         least=1,
         most=_MAX_PERMUTATIONS,
         step=100,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._types import Real
-from ..archive import StrPath, Tree
+from ..archive import ContentError, StrPath, Tree
 from ..outlines.extract import signed_area
-from ..outlines.reasons import UNREADABLE, Reason
+from ..outlines.reasons import Reason
 from .annotation_files import CLASSES, IMAGES, merged, points_of, value_of
 from .curve_table import CENTRE, CurveTable, Found, positions
 from .masks import counts_of_text, outline_of_runs
@@ -43,8 +43,8 @@ def read_coco(content: Mapping[str, Any], path: StrPath) -> Found:
             continue
         try:
             outline = _outline(annotation.get("segmentation"), found)
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-            found.dropped[UNREADABLE] += 1
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            found.leave_out(error)
             continue
         if outline is None:
             continue
@@ -64,13 +64,16 @@ def _outline(shape: Any, found: Found) -> Real | None:
         rows, columns = (int(side) for side in shape["size"])
         counts = counts_of_text(counts) if isinstance(counts, str) else counts
         return outline_of_runs(found, counts, (rows, columns), by_columns=True, image=(rows, columns))
-    rings = [
-        positions(np.reshape(np.array(numbers, dtype=np.float64), (-1, 2)))  # x, y, x, y, …
-        for numbers in shape or []
-        if len(numbers) >= _MIN_NUMBERS
-    ]
+    rings = [_ring(numbers) for numbers in shape or [] if len(numbers) >= _MIN_NUMBERS]
     outline = found.outline_of(rings)
     return None if outline is None else outline - CENTRE
+
+
+def _ring(numbers: list[Any]) -> Real:
+    """Return the vertices of a polygon of COCO: x, y, x, y, …"""
+    if len(numbers) % 2:
+        raise ContentError(f"a polygon of {len(numbers)} numbers: x and y must come in pairs")
+    return positions(np.reshape(np.array(numbers, dtype=np.float64), (-1, 2)))
 
 
 def write_coco(table: CurveTable, path: Path, original: Tree | None, before: CurveTable | None) -> bytes:

@@ -113,7 +113,7 @@ def roles_of(frame: "pd.DataFrame", curve_columns: Sequence[str] = ()) -> Roles:
     vertices = frame[[row, column]].to_numpy(dtype=np.float64)
     codes = {name: _codes(frame[name]) for name in others}
     keys, vertex = _keys(codes, vertices, tuple(curve_columns), vertex)
-    keys, curve = _refined(codes, vertices, keys)
+    keys, curve = _refined(codes, vertices, keys, named_only=bool(curve_columns))
     _refuse_repeats(frame, vertices, keys, curve, vertex)
     depth = next((names[name] for name in _DEPTHS if names.get(name) in codes), None)
     if depth is not None and depth not in keys and _varies(codes[depth], curve):
@@ -207,7 +207,7 @@ def _keys(
         # The usual names first: a cell beside its id, or a class beside its object, is the coarser one.
         return (usable[0] if groups[usable[0]] == groups[finest] else finest,), vertex
     single = [name for name in grouping if len(runs[name]) == groups[name] and name != vertex]
-    base = max(single or grouping, key=lambda name: groups[name], default=None)
+    base = max(single, key=lambda name: groups[name], default=None)
     for name in single:
         if base is not None and _varies(codes[name], codes[base]):
             raise ContentError(
@@ -228,13 +228,18 @@ def _length(curve: Index, vertices: Real) -> float:
     return float(np.nanmean(np.linalg.norm(np.diff(vertices[place], axis=0), axis=1)[within]))
 
 
-def _refined(codes: Mapping[str, Index], vertices: Real, keys: tuple[str, ...]) -> tuple[tuple[str, ...], Index]:
-    """Add the columns that tell apart curves of equal keys: the image or the frame in which ids start again."""
+def _refined(
+    codes: Mapping[str, Index], vertices: Real, keys: tuple[str, ...], named_only: bool
+) -> tuple[tuple[str, ...], Index]:
+    """Add the columns that tell apart curves of equal keys: the image or the frame in which ids start again.
+
+    Other columns are added if the curves that they tell apart are closed, unless only names of images count.
+    """
     curve = _joined(*(codes[name] for name in keys)) if keys else np.zeros(len(vertices), dtype=np.int64)
     if not keys:
         return keys, curve
     order = [name for name in codes if plain(name) in (*IMAGES, *FRAMES)]
-    for name in [*order, *(name for name in codes if name not in order)]:
+    for name in [*order, *(name for name in codes if name not in order and not named_only)]:
         if name in keys or not _varies(codes[name], curve):
             continue
         finer = _joined(curve, codes[name])
@@ -295,8 +300,10 @@ def image_names(frame: "pd.DataFrame", images: Sequence[str]) -> list[str]:
     """
     if not images or len(frame[list(images)].drop_duplicates()) < 2:
         return []
-    columns = {name: frame[name].tolist() for name in images}
-    words = [[value if isinstance(value, str) else f"{name} {value:g}" for value in columns[name]] for name in images]
+    words = []
+    for name in images:
+        values: list[object] = frame[name].tolist()
+        words.append([value if isinstance(value, str) else f"{name} {value}" for value in values])
     return [" ".join(parts) for parts in zip(*words, strict=True)]
 
 
@@ -323,4 +330,5 @@ def ids_of(frame: "pd.DataFrame", keys: Sequence[str]) -> "pd.Series":
     for name in keys[::-1]:
         if curves[name].is_unique:
             return frame[name]
-    return frame[keys[0]].astype(str).str.cat([frame[name].astype(str) for name in keys[1:]], sep=":")
+    words = zip(*(frame[name].astype(str).tolist() for name in keys), strict=True)
+    return pd.Series([":".join(parts) for parts in words], index=frame.index)

@@ -35,7 +35,7 @@ def bytes_of(path: StrPath) -> bytes:
 def decoded(content: bytes) -> str:
     """Decode a text table, in Unicode or in Excel's Windows-1252, without its separator line ("sep=;")."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        text = content.decode("utf-16", errors="replace")
+        text = content.decode("utf-16")
     elif b"\0" in content:
         raise ContentError("is a binary file, not a text table: save the table as CSV")
     else:

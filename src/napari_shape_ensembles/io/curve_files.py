@@ -7,10 +7,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from ..archive import ContentError, StrPath, errors_named, replacing, write_bytes
 from ..budget import budget
 from ..outlines import Ensemble
-from .curve_table import CurveTable, Found, assembled, plain, with_features
+from .columns import FRAMES
+from .columns import plain as plain_name
+from .curve_table import CurveTable, Found, assembled, feature_text, plain, with_features
 from .geojson import geojson_parts, read_geojson
 from .geoparquet import geoparquet_bytes, read_geoparquet
 from .imagej import read_roi, roi_zip_bytes
@@ -224,10 +228,12 @@ def _write_annotations(path: Path, table: CurveTable, layout: str, original: Str
 
 
 def _of_images(before: CurveTable, table: CurveTable) -> CurveTable:
-    """Return the outlines of those images that a table has outlines of; of all images, if it names none."""
-    if not {"image"} <= {*before.features} & {*table.features}:
-        return before
-    chosen = before.features["image"].astype(str).isin(set(table.features["image"].astype(str))).to_numpy()
+    """Return the outlines of those images and frames that a table has outlines of; of all, if it names none."""
+    shared = [name for name in before.features if name in table.features]
+    chosen = np.ones(len(before.ensemble), dtype=np.bool_)
+    for name in (name for name in shared if name == "image" or plain_name(name) in FRAMES):
+        values = set(map(feature_text, table.features[name]))
+        chosen &= [feature_text(value) in values for value in before.features[name]]
     features = before.features[chosen].reset_index(drop=True)
     return CurveTable(before.ensemble[chosen], features, before.scale, before.provenance)
 

@@ -13,7 +13,7 @@ from .._types import Real
 from ..archive import ContentError, Tree
 from ..outlines import Ensemble
 from ..outlines.extract import signed_area
-from ..outlines.reasons import NOT_POLYGON, PARTS, Reason, of_rows, rows_of
+from ..outlines.reasons import NOT_POLYGON, PARTS, UNREADABLE, Reason, of_rows, rows_of
 from .outline_order import rejected
 
 if TYPE_CHECKING:
@@ -184,6 +184,8 @@ class Found:
         Number of curves that were traced from masks of pixels.
     tracing : mapping
         How these were traced; see `Ensemble`.
+    error : Exception, optional
+        Why an entry cannot be read; see `leave_out`.
     """
 
     curves: list[Real] = field(default_factory=list)
@@ -195,6 +197,12 @@ class Found:
     unit: str = ""
     traced: int = 0
     tracing: Tree = field(default_factory=dict)
+    error: Exception | None = None
+
+    def leave_out(self, error: Exception) -> None:
+        """Count an entry that cannot be read; if none can, the error is raised for the file."""
+        self.dropped[UNREADABLE] += 1
+        self.error = error
 
     def outline_of(self, rings: Sequence[Real], *, none: Reason = NOT_POLYGON) -> Real | None:
         """Return the ring of largest area among the parts of one object, and count the others as dropped.
@@ -235,6 +243,8 @@ def assembled(found: Found, name: str) -> CurveTable:
     """
     import pandas as pd
 
+    if found.error is not None and not found.curves and found.dropped.total() == found.dropped[UNREADABLE]:
+        raise found.error
     unit, scale = _calibration(found.meta)
     unit = found.unit or unit
     _refuse_if_all_bad(found)

@@ -11,7 +11,7 @@ import numpy as np
 from .._types import Real
 from ..archive import ContentError, StrPath
 from ..budget import reserve
-from ..outlines.reasons import NOT_POLYGON, OPEN, UNREADABLE
+from ..outlines.reasons import NOT_POLYGON, OPEN
 from .annotation_files import CLASSES, IMAGES, box, ellipse, merged, points_of, value_of
 from .content import bytes_of
 from .curve_table import CENTRE, CurveTable, Found, columns_of, positions
@@ -55,8 +55,8 @@ def read_cvat(root: Element, path: StrPath) -> Found:
             continue
         try:
             outline = _outline(shape, found, size)
-        except (KeyError, OverflowError, TypeError, ValueError):
-            found.dropped[UNREADABLE] += 1
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
+            found.leave_out(error)
             continue
         if outline is None:
             continue

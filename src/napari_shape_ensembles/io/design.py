@@ -238,6 +238,8 @@ def _text_of(path: Path) -> str:
         return decoded(path.read_bytes())
     except ContentError as error:
         raise ContentError(f"{path.name} {error}") from error
+    except UnicodeDecodeError as error:
+        raise ContentError(f"{path.name} is not a CSV table: {error}") from error
 
 
 #: Columns that identify the part of an image that a row describes.

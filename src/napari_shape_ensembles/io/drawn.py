@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import shapely
 
+from .._types import Index
 from ..archive import ContentError
 from ..outlines import Ensemble, Outlines
 from ..outlines.reasons import Reason, too_small
@@ -84,17 +85,15 @@ def one_frame(table: CurveTable) -> tuple[CurveTable, str]:
     The frames of a movie or the planes of a stack show the same objects if their outlines overlap. That with most
     objects is kept, the first of several.
     """
-    name = next((name for name in table.features if plain(name) in FRAMES), None)
-    if name is None or table.features[name].nunique() < 2:
+    name, rows = frames_of(table)
+    if not name:
         return table, ""
-    frames = table.features[name]
-    rows = {value: np.flatnonzero(frames == value) for value in dict.fromkeys(frames)}
     if not _are_same_objects(table.ensemble, list(rows.values())):
         return table, f"holds outlines of {len(rows)} values of {name}: they count as those of one image"
     value = max(rows, key=lambda value: len(rows[value]))
     other = next(one for one in rows if one != value)
     kept = rows[value]
-    dropped = Counter(table.ensemble.dropped) + Counter({Reason("frames"): len(frames) - len(kept)})
+    dropped = Counter(table.ensemble.dropped) + Counter({Reason("frames"): len(table.ensemble) - len(kept)})
     chosen = table.ensemble[kept]
     ensemble = chosen.derived(chosen.curves, dropped=dropped)
     features = table.features.iloc[kept].reset_index(drop=True)
@@ -103,6 +102,18 @@ def one_frame(table: CurveTable) -> tuple[CurveTable, str]:
         f"column feature of a design table chooses another, such as {name} = {feature_text(other)}"
     )
     return CurveTable(ensemble, features, table.scale, table.provenance), remark
+
+
+def frames_of(table: CurveTable) -> tuple[str, dict[Any, Index]]:
+    """Return the feature that tells the frame or the slice of each curve, and the curves of each of its values.
+
+    Both are empty if there are not several.
+    """
+    name = next((name for name in table.features if plain(name) in FRAMES and table.features[name].nunique() > 1), None)
+    if name is None:
+        return "", {}
+    frames = table.features[name]
+    return str(name), {value: np.flatnonzero(frames == value) for value in dict.fromkeys(frames.dropna())}
 
 
 def _are_same_objects(ensemble: Ensemble, rows: list[Any]) -> bool:

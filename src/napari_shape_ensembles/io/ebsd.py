@@ -215,6 +215,7 @@ def _readable(path: Path, ending: str) -> Iterator[Path]:
     """
     if ending in (".h5", ".hdf5", ".h5ebsd"):
         _refuse_claims(path)
+        _refuse_other_hdf5(path)
         yield path
         return
     packed = bytes_of(path)
@@ -267,6 +268,19 @@ def _refuse_claims(path: StrPath) -> None:
     with h5py.File(path, "r") as file:
         file.visititems(add)
     reserve(claimed[0])
+
+
+def _refuse_other_hdf5(path: StrPath) -> None:
+    """Raise for an HDF5 file that no program for orientation maps wrote: it is not damaged."""
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        if not any("manufacturer" in name.lower() for name in file):
+            held = ", ".join(list(file)[:8]) or "nothing"
+            raise ContentError(
+                f"is an HDF5 file without an orientation map of Bruker, EMsoft or orix (it holds {held}): save an "
+                "image as TIFF"
+            )
 
 
 def _map(found: Any, name: str) -> EBSDMap:

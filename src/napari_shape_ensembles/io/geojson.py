@@ -11,10 +11,11 @@ import numpy as np
 
 from .._types import Real
 from ..archive import ContentError, StrPath, Tree
-from ..outlines.reasons import HOLES, UNREADABLE, Reason
+from ..outlines.reasons import HOLES, Reason
 from .annotation_files import merged, points_of
 from .content import json_of
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, metadata, positions
+from .outline_order import refuse_degrees
 
 # Properties that QuPath writes for every object.
 _QUPATH = ("objectType", "name", "color", "isLocked")
@@ -117,16 +118,16 @@ def geojson_found(content: Any) -> Found:
         nuclei += isinstance(item.get("nucleusGeometry"), dict)
         try:
             ring = _outline(item, found)
-        except (AttributeError, TypeError, ValueError):
-            found.dropped[UNREADABLE] += 1
+        except (AttributeError, TypeError, ValueError, OverflowError) as error:
+            found.leave_out(error)
             continue
         if ring is not None:
             found.curves.append(ring - CENTRE)
             properties = item.get("properties") or {}
             ids.append(properties["name"] if meta else _name_of(item, number))
             rows.append(_features(properties, own=bool(meta)) | ({} if meta else _plane(item["geometry"])))
-    if found.dropped[UNREADABLE] == len(objects):
-        raise ContentError("none of its features has coordinates that can be read")
+    if not meta:
+        refuse_degrees(found.curves)
     found.dropped[Reason("nuclei")] += nuclei
     found.ids = ids
     rows[:1] = [dict.fromkeys(meta.get("columns", {}), np.nan) | row for row in rows[:1]]

@@ -17,6 +17,7 @@ from ..outlines import Ensemble
 from ..outlines.reasons import HOLES
 from ..outlines.units import length_unit
 from .curve_table import FORMAT, CurveTable, Found, metadata
+from .outline_order import refuse_degrees
 from .tables import opened_parquet, pyarrow_modules
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def read_geoparquet(path: StrPath) -> Found:
         if ring is not None:
             found.curves.append(ring)
             kept.append(place)
+    if not (meta or unit):
+        refuse_degrees(found.curves)
     frame = frame.iloc[kept]
     found.ids = frame["id"].tolist() if "id" in frame else kept
     found.features = {str(name): frame[name].tolist() for name in frame if name != "id"}

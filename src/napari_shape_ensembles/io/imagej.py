@@ -14,7 +14,7 @@ from .._types import Real
 from ..archive import ContentError, StrPath, opened
 from ..budget import reserve_curves
 from ..outlines.exchange import needed
-from ..outlines.reasons import NOT_POLYGON, OPEN, UNREADABLE
+from ..outlines.reasons import NOT_POLYGON, OPEN
 from .content import bytes_of, unpacked
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, metadata
 
@@ -113,15 +113,15 @@ def _found(entries: Iterable[tuple[str, bytes]]) -> Found:
     roifile = needed("roifile", "imagej", "a file of ImageJ regions")
     found = Found(calibrated=True)
     ids, words = [], []
-    regions = 0
+    empty = True
     for name, content in entries:
-        regions += 1
+        empty = False
         try:
             roi = roifile.ImagejRoi.frombytes(content)
             rings = roi.coordinates(multi=True) if _is_outline(roifile, roi) else []
             rings = [np.asarray(ring, np.float64)[:, ::-1] for ring in rings if len(ring)]
-        except Exception:  # noqa: BLE001 - of any type, for one region that is malformed, or of an unknown kind
-            found.dropped[UNREADABLE] += 1
+        except Exception as error:  # noqa: BLE001 - of any type, for a region that is malformed or of an unknown kind
+            found.leave_out(error)
             continue
         curve = found.outline_of(rings, none=OPEN if roi.roitype.name in _OPEN else NOT_POLYGON)
         if curve is not None:
@@ -130,10 +130,8 @@ def _found(entries: Iterable[tuple[str, bytes]]) -> Found:
             ids.append(_unquoted(roi.name) if FORMAT in words[-1] else roi.name or name)
             if FORMAT not in words[-1]:
                 words[-1] = _places(roi) | words[-1]
-    if not regions:
+    if empty:
         raise ContentError("holds no .roi files")
-    if found.dropped[UNREADABLE] == regions:
-        raise ContentError("is damaged, or not an ImageJ ROI")
     found.ids, found.meta = ids, json.loads(words[0].pop(FORMAT, "{}")) if words else {}
     rows = [{name: value for name, value in row.items() if name != FORMAT} for row in words]
     own = bool(found.meta)

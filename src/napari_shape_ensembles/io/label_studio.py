@@ -16,7 +16,7 @@ import numpy as np
 from .._types import Mask, Real
 from ..archive import ContentError, StrPath
 from ..budget import budget, reserve
-from ..outlines.reasons import NOT_POLYGON, OPEN, UNREADABLE, Reason
+from ..outlines.reasons import NOT_POLYGON, OPEN, Reason
 from .annotation_files import box, ellipse
 from .curve_table import CENTRE, Found, columns_of, positions
 from .masks import outline_of_mask
@@ -50,8 +50,8 @@ def read_label_studio(content: list[Mapping[str, Any]], path: StrPath) -> Found:
         for region in _regions(task, found):
             try:
                 outline = _outline(region, found)
-            except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-                found.dropped[UNREADABLE] += 1
+            except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+                found.leave_out(error)
                 continue
             if outline is not None:
                 found.curves.append(outline)

@@ -13,7 +13,7 @@ from .._types import Real
 from ..archive import ContentError, StrPath, Tree
 from ..budget import reserve_pixels
 from ..outlines.extract import signed_area
-from ..outlines.reasons import NOT_POLYGON, OPEN, PARTS, UNREADABLE, Reason
+from ..outlines.reasons import NOT_POLYGON, OPEN, PARTS, Reason
 from .annotation_files import CLASSES, IMAGES, box, ellipse, merged, points_of, value_of
 from .curve_table import CENTRE, CurveTable, Found, columns_of, positions
 from .masks import outline_of_mask
@@ -47,8 +47,8 @@ def read_labelme(content: Mapping[str, Any], path: StrPath) -> Found:
             continue
         try:
             outline = _outline(shape, found, size)
-        except (KeyError, OverflowError, SyntaxError, TypeError, ValueError):
-            found.dropped[UNREADABLE] += 1
+        except (KeyError, OverflowError, SyntaxError, TypeError, ValueError) as error:
+            found.leave_out(error)
             continue
         if outline is not None:
             group = shape.get("group_id")

@@ -162,10 +162,10 @@ def _numbers(lines: list[str]) -> Real:
     cells = [[number_in(word) for word in row if word] for row in rows]
     if cells and None in cells[0]:
         cells = cells[1:]
+    if not any(len(row) == 2 and None not in row for row in cells):
+        raise ContentError("holds no lines of two numbers, x and y")
     if wrong := next(
         (line for line, row in zip(lines[::-1], cells[::-1], strict=False) if len(row) != 2 or None in row), ""
     ):
         raise ContentError(f"holds {wrong[:40]!r} instead of two numbers, x and y")
-    if not cells:
-        raise ContentError("holds no lines of two numbers, x and y")
     return np.array(cells, dtype=np.float64)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .._types import Real
 from ..archive import ContentError
+from ..outlines.offsets import following
 from ..outlines.reasons import Reason
 from ..words import counted
 from .columns import MANY_VERTICES, MIN_JUMP, is_closed
@@ -21,7 +22,9 @@ from .columns import MANY_VERTICES, MIN_JUMP, is_closed
 _MAX_CIRCULARITY = 0.35
 # An outline crosses itself everywhere if it does so this often, and once in this many of its edges.
 _MIN_CROSSINGS, _MAX_EDGES_PER_CROSSING = 3, 12
-_MISSING_POINT = -1.0
+_MISSING_POINT, _TRIANGLE = -1.0, 3
+# Outlines are larger than this many pixels; degrees lie within the others.
+_LEAST_PIXELS, _LATITUDE, _LONGITUDE = 0.5, 91, 181
 # Minimum vertices of each of several outlines in one.
 _MIN_PIECE = 8
 
@@ -49,10 +52,7 @@ def rejected(curves: Sequence[Real], ids: NDArray[Any]) -> dict[int, Reason]:
     ValueError
         If they are most of the curves, with the remedy.
     """
-    found: dict[int, Reason] = {}
-    for index, curve in enumerate(curves):
-        if len(curve) > 3 and np.isfinite(curve).all() and (reason := _fault(curve)):
-            found[index] = reason
+    found = {index: reason for index in _suspects(curves) if (reason := _fault(curves[index]))}
     if 2 * len(found) > len(curves):
         reason = max(_REMEDIES, key=list(found.values()).count)
         first = next(index for index, one in found.items() if one == reason)
@@ -63,23 +63,38 @@ def rejected(curves: Sequence[Real], ids: NDArray[Any]) -> dict[int, Reason]:
     return found
 
 
+def _suspects(curves: Sequence[Real]) -> list[int]:
+    """Return the curves that are far longer than outlines of their area, and those with a missing point."""
+    counts = np.array([len(curve) for curve in curves], dtype=np.int64)
+    kept = np.flatnonzero(counts > _TRIANGLE)
+    if not len(kept):
+        return []
+    offsets = np.append(0, np.cumsum(counts[kept]))
+    vertices = np.concatenate([curves[index] for index in kept])
+    starts, after = offsets[:-1], following(offsets)
+    x, y = (vertices - np.repeat(vertices[starts], counts[kept], axis=0)).T
+    with np.errstate(invalid="ignore", over="ignore"):
+        areas = np.abs(np.add.reduceat(x * y[after] - x[after] * y, starts)) / 2
+        lengths = np.add.reduceat(np.hypot(x[after] - x, y[after] - y), starts)
+        long = 4 * np.pi * areas <= _MAX_CIRCULARITY * lengths**2  # False for NaN
+    missing = np.logical_or.reduceat((vertices == _MISSING_POINT).all(axis=1), starts)
+    return kept[long | missing].tolist()
+
+
 def _fault(curve: Real) -> Reason | None:
     missing = (curve == _MISSING_POINT).all(axis=1)
+    if not np.isfinite(curve).all():
+        return None
     if missing.any() and (curve[~missing] >= 0).all():
         return _MISSING
-    x, y = (curve - curve[0]).T
-    edges = np.roll(curve, -1, axis=0) - curve
-    lengths = np.hypot(*edges.T)
-    area = abs(float(x @ np.roll(y, -1) - np.roll(x, -1) @ y)) / 2
-    if 4 * np.pi * area > _MAX_CIRCULARITY * float(lengths.sum()) ** 2:
-        return None
-    if len(curve) >= MANY_VERTICES and _are_several(curve, lengths):
+    if len(curve) >= MANY_VERTICES and _are_several(curve):
         return _SEVERAL
     return _CROSSING if _crosses_everywhere(curve) else None
 
 
-def _are_several(curve: Real, lengths: Real) -> bool:
+def _are_several(curve: Real) -> bool:
     """Whether a curve consists of closed outlines, with jumps between them."""
+    lengths = np.linalg.norm(np.roll(curve, -1, axis=0) - curve, axis=1)
     jumps = np.flatnonzero(lengths > MIN_JUMP * np.median(lengths)) + 1
     if len(jumps) < 2:
         return False
@@ -94,3 +109,19 @@ def _crosses_everywhere(curve: Real) -> bool:
     # At a crossing, two edges become four pieces of a line.
     crossings = (len(shapely.get_parts(shapely.node(ring))) - 1) // 2
     return crossings >= max(_MIN_CROSSINGS, len(curve) / _MAX_EDGES_PER_CROSSING)
+
+
+def refuse_degrees(curves: Sequence[Real]) -> None:
+    """Raise for outlines that are smaller than a pixel and lie where longitudes and latitudes do.
+
+    GeoJSON is in degrees by its specification, and in pixels in QuPath.
+    """
+    if not curves:
+        return
+    size = float(np.nanmedian([np.ptp(curve, axis=0).max() for curve in curves]))
+    low, high = (bound([bound(curve, axis=0) for curve in curves], axis=0) for bound in (np.nanmin, np.nanmax))
+    if size < _LEAST_PIXELS and (np.maximum(abs(low), abs(high)) <= (_LATITUDE, _LONGITUDE)).all():
+        raise ContentError(
+            f"its outlines measure {size:.2g} in the median, which may be degrees: export them in pixels or a unit of "
+            "length"
+        )

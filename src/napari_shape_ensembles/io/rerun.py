@@ -29,6 +29,7 @@ from .sources import Reading, distinct_names, ensemble_of_file
 _ROUNDING_TOLERANCE = 1e-9
 #: Verdicts on the agreement of a number with the saved one.
 SAME, ROUNDED, DIFFERS = "same", "same to rounding", "differs"
+_CHANGED = "has changed: its checksum differs"
 
 
 class SavedNumber(NamedTuple):
@@ -82,13 +83,19 @@ class Rerun:
         """Whether all numbers are reproduced, up to rounding error."""
         return not any(number.verdict == DIFFERS for number in self.numbers)
 
+    @property
+    def inputs_changed(self) -> bool:
+        """Whether an input file has changed, so that only the saved outlines could be compared again."""
+        return any(note.endswith(_CHANGED) for note in self.notes)
+
     def summary(self) -> str:
         """Return the number of reproduced numbers, as one sentence."""
         total = len(self.numbers)
         rounded, differ = (sum(one.verdict == kind for one in self.numbers) for kind in (ROUNDED, DIFFERS))
         if differ:
             return f"{differ} of {total} numbers differ from those that were saved."
-        return f"All {total} numbers are reproduced{f', {rounded} of them up to rounding' if rounded else ''}."
+        source = " from the saved outlines, but not from the files, which have changed" if self.inputs_changed else ""
+        return f"All {total} numbers are reproduced{source}{f', {rounded} of them up to rounding' if rounded else ''}."
 
 
 def inputs_of(samples: Sequence[Sequence[Path]], reading: Reading, parts: Sequence[ImagePart] = ()) -> Inputs | None:
@@ -170,9 +177,7 @@ def find_inputs(inputs: Inputs, *folders: Path) -> tuple[list[Path | None], list
         candidates += sorted(others, key=lambda path: path.name != before.name)
         found = next((path for path in candidates if checksum(path) == file.sha256), None)
         if found is None:
-            notes.append(
-                f"{before} has changed: its checksum differs" if before.exists() else f"{before} was not found"
-            )
+            notes.append(f"{before} {_CHANGED}" if before.exists() else f"{before} was not found")
         elif found != before:
             notes.append(f"{before.name} was found by its checksum: {found}")
         paths.append(found)

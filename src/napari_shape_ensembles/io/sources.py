@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from ..archive import ContentError, array_of, errors_named, is_archive, opened
 from ..budget import budget, reserve_labels
-from ..outlines import Ensemble, objects_of_classes
+from ..outlines import Ensemble, Outlines, objects_of_classes
 from ..outlines.proposals import best_recipe, describe_finding, places_tried, reason_not_tried
 from ..outlines.reasons import AT_BORDER, Reason
+from ..outlines.recipe import PIXEL_SIZE, TRACING
 from ..outlines.recognise import as_labels
 from ..outlines.tiles import outlines_in_tiles
+from ..parameters import parameters_of
 from ..progress import as_part, report
 from ..words import account_of, counted, listed
 from .calibration import Calibration
@@ -174,7 +176,7 @@ def _image_of(path: Path) -> str:
 
 def _one_form(files: list[Path], labels: bool) -> list[Path]:
     """Choose between an image, its labels and its curves; several images of one name are all kept."""
-    labelled = [path for path in files if path.name.lower().endswith(LABELS) or _image_of(path) != _plain_stem(path)]
+    labelled = [path for path in files if ".labels." in path.name.lower() or _image_of(path) != _plain_stem(path)]
     pictures = [path for path in files if path.name.lower().endswith((*_IMAGES, ZARR)) and path not in labelled]
     traced = [path for path in files if path.stem.endswith(CURVES) or (pictures and _holds_curves(path))]
     labelled = [path for path in labelled if path not in traced]
@@ -247,6 +249,13 @@ def read_images(
         If a file cannot be read, segmented or traced, naming it.
     """
     parts = parts or [WHOLE] * len(paths)
+    found = [
+        name
+        for name in reading.settings.outlines.changed()
+        if parameters_of(Outlines)[name].group not in (TRACING, PIXEL_SIZE)
+    ]
+    if found and all(map(_holds_curves, paths)):
+        reading.tell(f"note: {', '.join(found)} {'has' if len(found) == 1 else 'have'} no effect on files of outlines")
     reading, ensembles = with_one_recipe(paths, reading, parts), []
     for place, (path, part) in enumerate(zip(paths, parts, strict=True)):
         report(path.name, place, len(paths))

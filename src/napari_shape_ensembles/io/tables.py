@@ -4,8 +4,9 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from io import BytesIO, StringIO
 from itertools import repeat
@@ -30,6 +31,8 @@ _OWN_ROLES = Roles("row", "column", "vertex", ("id",), ())
 _OPEN_KINDS = {"line", "path", "point", "points"}
 # Start of a string that a spreadsheet evaluates as a formula, after any number of escaping apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
+# Words for a missing number, and copies of the text of a table of another program.
+_MISSING, _COPIES_OF_TEXT = ("", "nan", "na", "n/a", "null", "none"), 6
 # Memory in bytes per cell of a table, which may be a string.
 _BYTES_PER_CELL = 64
 
@@ -104,19 +107,26 @@ def _frame_of_text(content: bytes, meta: Tree) -> "pd.DataFrame":
     """Return the cells of a table, as numbers where all cells of a column are."""
     import pandas as pd
 
-    text = decoded(content)
-    while text.startswith(("#", '"#')):
-        text = text.partition("\n")[2]
-    header = text.partition("\n")[0]
-    separator = max(",;\t", key=header.count)
+    file: BytesIO | StringIO = BytesIO(content)
+    separator, untouched = ",", content.startswith(b"# {")
+    if untouched:
+        file.readline()
+    else:
+        reserve(_COPIES_OF_TEXT * len(content))
+        text = decoded(content)
+        while text.startswith(("#", '"#')):
+            text = text.partition("\n")[2]
+        separator = max(",;\t", key=text.partition("\n")[0].count)
+        file = StringIO(text)
     words = {name: str for name, kind in meta.get("columns", {}).items() if kind == "text"}
     if meta.get("ids") == "text":
         words["id"] = str
     try:
         frame = pd.read_csv(
-            StringIO(text),
+            file,
             sep=separator,
             dtype=words,
+            encoding="utf-8-sig",
             keep_default_na=False,
             na_values={} if not meta else {name: [""] for name in meta.get("columns", {}) if name not in words},
             **exact_csv_options(),
@@ -133,18 +143,33 @@ def _frame_of_text(content: bytes, meta: Tree) -> "pd.DataFrame":
         frame = frame.rename(columns=_unescaped_cell)
         for name in {*words, *(["id"] if meta.get("ids") == "text" else [])} & {*frame}:
             frame[name] = frame[name].map(_unescaped_cell)
-        return frame
+    return frame if untouched and meta else _tidied(frame, keep=words, commas=separator != ",")
+
+
+def _tidied(frame: "pd.DataFrame", *, keep: Container[str], commas: bool) -> "pd.DataFrame":
+    """Return a table as spreadsheets and other programs write it, without empty rows and columns, and with numbers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    keep : container of str
+        Columns of words, even if they look like numbers.
+    commas : bool
+        Whether commas are decimal ones.
+    """
     frame = frame.reset_index(drop=True)  # of a table whose header has one cell less
     frame.columns = [str(name).strip() for name in frame.columns]
-    empty = frame.astype(str).apply(lambda column: column.str.strip() == "").all(axis=1) if len(frame) else []
-    return frame[~np.asarray(empty, dtype=bool)].apply(_numbers_of, commas=separator != ",")
+    empty = frame.isna() | (frame.astype(str).apply(lambda column: column.str.strip()) == "")
+    frame = frame.loc[~empty.all(axis=1), ~(empty.all() & frame.columns.str.startswith("Unnamed:"))]
+    return frame.apply(lambda column: column if column.name in keep else _numbers_of(column, commas))
 
 
 def _numbers_of(cells: "pd.Series", commas: bool) -> "pd.Series":
-    """Return a column as numbers, NaN where empty, if all its cells are; `commas` are decimal ones."""
+    """Return a column as numbers, NaN where it says so or is empty, if all its cells are."""
     if cells.dtype.kind in "biuf":
         return cells
-    given = cells[cells.str.strip() != ""]
+    words = cells.astype(str).str.strip()
+    given = words[~words.str.lower().isin(_MISSING)]
     if commas and given.str.contains(",", regex=False).any():
         given = given.str.replace(",", ".", regex=False)
     numbers = with_numbers(given)
@@ -225,7 +250,8 @@ def _refuse_clashes(table: CurveTable) -> None:
 
 
 def _found(frame: "pd.DataFrame", meta: Tree, curve_column: str | None) -> Found:
-    roles = _OWN_ROLES if meta else roles_of(frame, _named_columns(frame, curve_column))
+    own = replace(_OWN_ROLES, vertex="vertex" if "vertex" in frame else "")
+    roles = own if meta else roles_of(frame, _named_columns(frame, curve_column))
     if missing := [name for name in (roles.row, roles.column, *roles.keys) if name not in frame]:
         raise ContentError(f"has no column {missing[0]}; its columns are {', '.join(map(str, frame.columns[:8]))}")
     if "axis-2" in frame and not meta:

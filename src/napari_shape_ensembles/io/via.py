@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..archive import StrPath
-from ..outlines.reasons import NOT_POLYGON, OPEN, UNREADABLE
+from ..outlines.reasons import NOT_POLYGON, OPEN
 from .columns import is_closed
 from .curve_table import CENTRE, Found, columns_of, positions
 
@@ -41,8 +41,8 @@ def read_via(content: Any, path: StrPath) -> Found:
         try:
             points = np.array([shape["all_points_x"], shape["all_points_y"]], dtype=np.float64).T
             vertices = positions(points)
-        except (TypeError, ValueError):
-            found.dropped[UNREADABLE] += 1
+        except (TypeError, ValueError) as error:
+            found.leave_out(error)
             continue
         if shape["name"] == "polyline" and not is_closed(vertices, most=1):  # drawn around an object, or a line
             found.dropped[OPEN] += 1

@@ -10,7 +10,7 @@ import numpy as np
 from .._types import Real
 from ..archive import ContentError, StrPath
 from ..budget import reserve_curves
-from ..outlines.reasons import UNREADABLE, Reason
+from ..outlines.reasons import Reason
 from .annotation_files import merged
 from .curve_table import CENTRE, CurveTable, Found, positions
 from .images import ENDINGS
@@ -51,12 +51,8 @@ def read_yolo(text: str, path: StrPath) -> Found:
             found.dropped[_BOXES] += 1
             continue
         values = np.array(words[1:], dtype=np.float64)
-        try:
-            points = values[: len(values) // 2 * 2].reshape(-1, 2) * (columns, rows)
-            found.curves.append(positions(points) - CENTRE)
-        except ValueError:
-            found.dropped[UNREADABLE] += 1
-            continue
+        points = values[: len(values) // 2 * 2].reshape(-1, 2) * (columns, rows)
+        found.curves.append(positions(points) - CENTRE)
         place = int(words[0])
         ids.append(number)
         found.features["class"].append(names[place] if place < len(names) else words[0])

@@ -88,6 +88,19 @@ def content_of(image: ArrayLike) -> Content:
     return "classes" if values[-1] <= _MAX_CLASS else "grey"
 
 
+def _may_be_labels(pixels: NDArray[Any]) -> bool:
+    """Whether integers are labels of small objects, if that is what they are said to be: pieces of two pixels or more.
+
+    In gray images each value has many pieces, or each piece has one pixel.
+    """
+    if pixels.ndim != 2 or pixels.dtype.kind not in "iuf" or (pixels.dtype.kind == "f" and (pixels % 1 != 0).any()):
+        return False
+    values, numbers = numbered(np.maximum(pixels, 0))
+    pieces = int(label(numbers, connectivity=2, background=0 if values[0] == 0 else -1).max())
+    objects = np.count_nonzero(pixels > 0)
+    return pieces <= _MAX_COMPONENTS_PER_LABEL * len(values) and objects >= 2 * pieces
+
+
 def _are_specks(components: NDArray[Any], values: int) -> bool:
     """Whether small components are specks among the objects of labels: nearly one of each value, most area in large."""
     sizes = np.bincount(components.ravel())[1:]
@@ -253,7 +266,7 @@ def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDAr
         if pixels.ndim != 2:
             raise ValueError("labels must be one plane of integers, not a color image")
         values = np.unique(pixels)
-        if len(values) == 1:  # nothing to see, or one object everywhere
+        if len(values) == 1 or _may_be_labels(pixels):  # one value: nothing to see, or one object everywhere
             return pixels, ""
         raise ValueError(
             f"{len(values)} values from {values[0]:g} to {values[-1]:g} in small pieces are gray levels, not "

@@ -76,7 +76,6 @@ def _run_comparison(viewer: napari.Viewer) -> Comparison:
 
 
 def _wait(milliseconds: int) -> None:
-    """Process events for some time."""
     loop = QEventLoop()
     QTimer.singleShot(milliseconds, loop.quit)
     loop.exec()

@@ -17,15 +17,17 @@ from ..comparison.display import LayerData
 from ..comparison.saved import COMPARISON, EXPERIMENT
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.curve_files import format_of
+from ..io.curve_table import feature_text
+from ..io.drawn import frames_of
 from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
 from ..io.grains import find_grains
 from ..io.imagej import holds_regions
 from ..io.layouts import LAYOUTS, layout_of
 from ..io.morphometrics import is_table_of_points
-from ..io.sources import counts_of
 from ..outlines import Ensemble
 from ..outlines.reasons import OPEN
 from ..palette import OUTLINE
+from ..words import account_of, counted
 from .choices import PLUGIN
 from .inputs import ellipse_outline, pixel_size_of
 from .layers import comparison_layer_data
@@ -96,13 +98,17 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
             layers += comparison_layer_data(Comparison.load(name), read_comparison_view(name))
         else:
             table = read_curves(name)
-            if table.ensemble.dropped:
-                show_warning(f"{Path(name).name}: {counts_of(table.ensemble)}")
             original = {"file": name} if Path(name).suffix.lower() in LAYOUTS else {}
             images = table.features["image"].astype(str) if "image" in table.features else pd.Series(dtype=str)
             several = {one: np.flatnonzero(images == one) for one in dict.fromkeys(images)}
-            if len(several) < 2:  # no distinct images in the file
-                several = {table.ensemble.name: np.arange(len(table.ensemble))}
+            if len(several) < 2:  # no distinct images in the file, but perhaps frames of one
+                column, frames = frames_of(table)
+                several = {
+                    f"{table.ensemble.name} {column} {feature_text(frame)}": rows for frame, rows in frames.items()
+                }
+            several = several or {table.ensemble.name: np.arange(len(table.ensemble))}
+            if account := account_of(table.ensemble.dropped, table.ensemble.filled):
+                show_warning(f"{Path(name).name}: {counted(len(table.ensemble), 'curve')}; {'; '.join(account)}")
             pixels = table.pixels
             for image, rows in several.items():
                 curves, features = [pixels[row] for row in rows], table.features

@@ -536,7 +536,6 @@ class InspectionTask(Task[Inspection]):
             self.fix()
 
     def _refresh_review(self) -> None:
-        """Update the result, the queue and the colors from the review."""
         assert self.review is not None
         self.result, self.rows = self.review.inspection, self.review.table
         self.layers.color(self.result)

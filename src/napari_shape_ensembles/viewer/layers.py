@@ -329,7 +329,6 @@ class OwnLayers:
         return active is None or isinstance(active, Image) or active in OWN
 
     def _on_mouse_move(self, viewer: ViewerModel, event: Any) -> None:
-        """Highlight the curve under the mouse."""
         row = self._row_at(event.position) if self._selects_curves(viewer) else None
         self._selection.hover(-1 if row is None else row)
 

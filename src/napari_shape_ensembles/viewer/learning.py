@@ -204,7 +204,6 @@ class LearningTask(Task[ObjectModel]):
         self.choices.set(recipe=replace(self.choices.recipe, find=model))
 
     def _painted_planes(self, images: Refs) -> list[NDArray[Any]]:
-        """Return copies of what is painted over images."""
         known = dict(self.examples())
         layers = [known[image] for ref in images if (image := ref()) in known and image is not None]
         return [np.array(source_of(layer, self.choices.dims).data) for layer in layers]

@@ -14,8 +14,8 @@ from ..comparison.display import MARK
 from .inputs import ACCEPTED, PARTS, is_own
 
 _DIGITS = re.compile(r"([0-9]+)")
-# Types of layer list events handled; the event for a rename depends on the version of napari.
-_LAYER_LIST_EVENTS = ("inserted", "removed", "reordered", "renamed", "name")
+# Types of layer list events handled.
+_LAYER_LIST_EVENTS = ("inserted", "removed", "reordered", "renamed")
 #: Types of events of a layer, passed on by the layer list, that may change its pixel size.
 PIXEL_SIZE_EVENTS = ("scale", "units", "affine", "rotate", "shear")
 
@@ -128,7 +128,6 @@ class ComparedLayers(LayerListFollower):
         """Choose layers after a change of the layer list or its selection, which contains `selected`."""
 
     def _restore_originals(self) -> None:
-        """Put the original layers back in place of deleted replacements."""
         for layer in [layer for layer in self.originals if layer not in self._layers]:
             before = self.originals.pop(layer)()
             if before is not None and before in self._layers:

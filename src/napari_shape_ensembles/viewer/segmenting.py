@@ -92,14 +92,15 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._other_preview_layers: weakref.WeakKeyDictionary[Layer, Image] = weakref.WeakKeyDictionary()
         self.previewer, self._removal_runner, self.converter = JobRunner(), JobRunner(), JobRunner()
         self._watched_image: Layer | None = None
+        self._image_events: list[Any] = []  # connected
         self._previewed_recipe = choices.recipe
         self._created_layers: weakref.WeakKeyDictionary[Layer, list[weakref.ref[Layer]]] = weakref.WeakKeyDictionary()
         self._preview_layer: Image | None = None
         self._previewed_samples: tuple[Refs, ...] = ()
-        self._watched_labels: list[Any] = []  # connected events of labels layers
+        self._edit_events: list[Any] = []  # connected, of labels and shapes
         self._previewed_labels: list[str] = []  # and the fingerprints of these layers
         self._labels_debouncer = Debouncer(self._follow_labels, _DEBOUNCE_MS)
-        self._watched_others: list[Any] = []  # connected events of the layers previewed besides the image
+        self._change_events: list[Any] = []  # connected, of the layers previewed besides the image
         self._preview_debouncer = Debouncer(self._start_preview, _DEBOUNCE_MS)
         self.image.changed.connect(self._on_image_chosen)
         choices.changed.connect(self._on_recipe_changed)
@@ -140,8 +141,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         if self.image.is_connected:
             self.image.disconnect_events()
             self._watch_image(None)
-            self._watch_labels(())
-            self._watch_others(())
+            self._watch_samples(())
             self.source, self._snapshot_error, self.is_preview_pending, self._contents = None, "", False, {}
             self._preview_debouncer.stop()
             self._labels_debouncer.stop()
@@ -156,15 +156,10 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def _watch_image(self, image: Layer | None) -> None:
         """Renew the snapshot whenever this image changes or a slider moves; disconnect from the previous image."""
-        sliders = self.choices.dims.events
-        for layer, change in ((self._watched_image, "disconnect"), (image, "connect")):
-            if layer is not None:
-                for event in (
-                    sliders.point,
-                    sliders.order,
-                    *(getattr(layer.events, name) for name in _IMAGE_EVENTS),
-                ):
-                    getattr(event, change)(self._update_snapshot)
+        sliders, events = self.choices.dims.events, list[Any]()
+        if image is not None:
+            events = [sliders.point, sliders.order, *(getattr(image.events, name) for name in _IMAGE_EVENTS)]
+        self._image_events = _reconnected(self._image_events, events, self._update_snapshot)
         self._watched_image = image
 
     def _update_snapshot(self, event: object = None) -> None:
@@ -183,7 +178,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.live = live
         self.schedule_preview()
 
-    def schedule_preview(self) -> None:
+    def schedule_preview(self, _: object = None) -> None:
         """Schedule a preview of the current recipe; cancel any earlier one."""
         self.previewer.cancel()
         self._previewed_recipe = self.choices.recipe
@@ -219,15 +214,14 @@ class SegmentationTask(Task[list[Ensemble]]):
         beside = [layer for layer in self.choices.design.open_layers() if layer not in (*a, *b)]
         return tuple(tuple(weakref.ref(layer) for layer in own if isinstance(layer, kinds)) for own in (a, b, beside))
 
-    def _watch_labels(self, samples: tuple[Refs, ...]) -> None:
-        """Connect to edits of labels and shapes in the samples, to update the preview."""
-        for event in self._watched_labels:
-            event.disconnect(self._labels_debouncer.start)
-        layers = [layer for side in samples for ref in side if isinstance(layer := ref(), Labels | Shapes)]
-        events = [(layer.events, name) for layer in layers for name in PIXEL_EVENTS]
-        self._watched_labels = [getattr(own, name) for own, name in events if hasattr(own, name)]
-        for event in self._watched_labels:
-            event.connect(self._labels_debouncer.start)
+    def _watch_samples(self, samples: tuple[Refs, ...]) -> None:
+        """Connect to edits of labels and shapes in the samples, and to changes of the layers besides the image."""
+        layers = {layer for side in samples for ref in side if (layer := ref()) is not None}
+        edited = [layer.events for layer in layers if isinstance(layer, Labels | Shapes)]
+        edits = [getattr(events, name) for events in edited for name in PIXEL_EVENTS if hasattr(events, name)]
+        changes = [getattr(layer.events, name) for layer in layers - {self._watched_image} for name in _IMAGE_EVENTS]
+        self._edit_events = _reconnected(self._edit_events, edits, self._labels_debouncer.start)
+        self._change_events = _reconnected(self._change_events, changes, self.schedule_preview)
         self._previewed_labels = self._label_fingerprints()
 
     def _label_fingerprints(self) -> list[str]:
@@ -239,22 +233,9 @@ class SegmentationTask(Task[list[Ensemble]]):
         if self._active and self._label_fingerprints() != self._previewed_labels:
             self.schedule_preview()
 
-    def _watch_others(self, samples: tuple[Refs, ...]) -> None:
-        """Connect to changes of the layers in the samples besides the image, to update the preview."""
-        for event in self._watched_others:
-            event.disconnect(self._on_other_changed)
-        layers = {layer for side in samples for ref in side if (layer := ref()) is not None} - {self._watched_image}
-        self._watched_others = [getattr(layer.events, name) for layer in layers for name in _IMAGE_EVENTS]
-        for event in self._watched_others:
-            event.connect(self._on_other_changed)
-
-    def _on_other_changed(self, event: object = None) -> None:
-        self.schedule_preview()
-
     def _start_preview(self) -> None:
         self._previewed_samples = self._samples()
-        self._watch_labels(self._previewed_samples)
-        self._watch_others(self._previewed_samples)
+        self._watch_samples(self._previewed_samples)
         if self.source is None or not self.live:
             before, self._contents = self.verdict, {}
             self._clear_preview()
@@ -398,7 +379,6 @@ class SegmentationTask(Task[list[Ensemble]]):
         return self._last_verdict[1]
 
     def _verdict_inputs(self) -> tuple[object, ...]:
-        """Return the inputs of a verdict in the current state."""
         samples = self._samples()
         layers = (ref() for side in samples for ref in side)
         fingerprints = [fingerprint(layer, self.choices.dims) for layer in layers if layer is not None]
@@ -569,6 +549,15 @@ class SegmentationTask(Task[list[Ensemble]]):
         return []
 
 
+def _reconnected(before: list[Any], after: list[Any], slot: Callable[..., object]) -> list[Any]:
+    """Disconnect a slot from events, and connect it to others, which are returned."""
+    for event in before:
+        event.disconnect(slot)
+    for event in after:
+        event.connect(slot)
+    return after
+
+
 def _label_planes(pixels: NDArray[Any], classes_apart: bool) -> dict[str, NDArray[np.int64]]:
     """Return the labels that an image contains, or those of the components of each of two classes, by a name."""
     planes: dict[str, NDArray[Any]]
@@ -581,7 +570,6 @@ def _label_planes(pixels: NDArray[Any], classes_apart: bool) -> dict[str, NDArra
 
 
 def _blank(source: Source) -> NDArray[np.uint8]:
-    """Return the empty lines of a pending preview."""
     return np.zeros(source.data.shape[:2], dtype=np.uint8)
 
 

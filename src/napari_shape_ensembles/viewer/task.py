@@ -290,7 +290,7 @@ class Task(JobRunner, ABC, Generic[Result]):
         if all(design.sides()):
             return ""
         if design.several or len(design.offered_automatically()) > 1:
-            return "Enter a group for at least one image of A and one of B."
+            return "Enter two groups, each for at least one image."
         return "Open two images (or labels, or shapes) to compare."
 
     @abstractmethod

@@ -73,7 +73,7 @@ def test_clicking_a_thumbnail_emits_its_row(shown, qtbot):
     thumbnails = Thumbnails()
     thumbnails.show_curves([(3, SQUARE)], [(40, SQUARE), (41, 2 * SQUARE)])
     chosen = []
-    thumbnails.chosen.connect(chosen.append)
+    thumbnails.picked.connect(chosen.append)
     shown(thumbnails, 300, 130)
     for place in (2, 0):
         qtbot.mouseClick(thumbnails.buttons[place], Qt.MouseButton.LeftButton)

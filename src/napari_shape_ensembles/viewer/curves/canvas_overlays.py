@@ -118,7 +118,6 @@ class CanvasOverlays:
             self._captions_timer.start()
 
     def _on_camera_moved(self, _: object = None) -> None:
-        """Move captions and outlines with their images."""
         for part in (self.outlines, self.captions):
             if part is not None and isalive(part):
                 part.update_overlay()
@@ -321,24 +320,25 @@ class FloatingCard(QFrame):
         self.raise_()
 
 
-class LassoLine(QWidget):
-    """The lasso line, which follows the mouse and is transparent for its events."""
+class LassoLine(CanvasOverlay):
+    """The lasso line, which follows the mouse."""
 
     def __init__(self, canvas: QWidget) -> None:
         super().__init__(canvas)
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.points: list[QPointF] = []
 
     def draw(self, drawing: bool) -> None:
         """Append the mouse position, or end the line."""
         if drawing:
             self.points.append(QPointF(self.parentWidget().mapFromGlobal(QCursor.pos())))
-            self.setGeometry(self.parentWidget().rect())
         else:
             self.points.clear()
-        self.setVisible(drawing)
+        self.update_overlay()
         self.raise_()
         self.update()
+
+    def compute(self, size: tuple[int, int]) -> bool:
+        return bool(self.points)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         with painting(self) as painter:

@@ -14,7 +14,7 @@ from ...explanation.single_curves import aligned, mean_outline, nearest_curves
 from ...outlines.units import UNIT_SYMBOLS
 from ...words import shortened
 from ..layers import COLOR_FEATURES, with_names
-from ..panels.shape_canvas import SIDE_MARKS, OutlineButton, ShapeCanvas, StyledOutline, radius
+from ..panels.shape_canvas import SIDE_MARKS, OutlineButtons, ShapeCanvas, StyledOutline, radius
 from ..panels.widgets import button, clear_layout, column, wrapped_label
 
 _NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
@@ -22,11 +22,9 @@ _MAX_NAME_LETTERS = 80
 _SHORT_LABELS = {"product": "from the mean", "equivalent_diameter": "diameter", "circularity": "circularity"}
 
 
-class CurveCard(QWidget):
+class CurveCard(OutlineButtons):
     """Shows the selected curve, or a hint how to select one."""
 
-    picked = Signal(object)  #: array: index of the clicked neighbor into the pooled sample
-    hovered = Signal(int)  #: int: pooled index of the hovered neighbor, or -1
     excluded = Signal(int)  #: int: pooled index of a curve; requests to toggle its exclusion
 
     def __init__(self, parent: QWidget | None = None, *, brief: bool = False) -> None:
@@ -49,7 +47,6 @@ class CurveCard(QWidget):
         self._legend = wrapped_label()
         beside = () if brief else (self._legend, self._nearest)
         column(*parts, *beside, page=self, margins=(9, 9, 9, 9)).layout().addStretch(1)
-        self.buttons: list[OutlineButton] = []
 
     def show_curve(self, result: Comparison, rows: Index, excluded: frozenset[int]) -> None:
         """Show the curve if `rows` has a single one; otherwise, show how many are selected."""
@@ -72,17 +69,14 @@ class CurveCard(QWidget):
                 if feature.numeric and (feature.column in _SHORT_LABELS or not self._brief):
                     value, unit = feature.values(result)[self.row], escape(feature.unit.format(symbol))
                     label = _SHORT_LABELS[feature.column] if self._brief else with_names(feature.label, result.names)
-                    lines.append(f"{label}: {value:.4g} {unit}".strip())
+                    lines.append(f"{escape(label)}: {value:.4g} {unit}".strip())
             self.numbers.setText("<br>".join(lines))
             others = () if self._brief else nearest_curves(result, self.row)
             rows = np.concatenate([[self.row], *others])
             outlines, mean = aligned(result, rows), mean_outline(result)
             reach = radius(outlines)
             for row, outline in list(zip(rows.tolist(), outlines, strict=True))[1:]:
-                nearest = OutlineButton(row, "AB"[row >= first], titles[row >= first], outline, reach)
-                nearest.clicked.connect(lambda _=False, row=row: self.picked.emit(np.array([row])))
-                nearest.hovered.connect(self.hovered)
-                self.buttons.append(nearest)
+                self.new_button(row, "AB"[row >= first], titles[row >= first], outline, reach)
             a, b = map(shortened, result.names)
             self._legend.setText(f"Nearest of {SIDE_MARKS['A']} {a}, and of {SIDE_MARKS['B']} {b}")
             self._arrange()
@@ -105,8 +99,3 @@ class CurveCard(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange()
-
-    def highlight(self, row: int) -> None:
-        """Highlight the neighbor that is hovered in any linked view; -1 for none."""
-        for one in self.buttons:
-            one.highlight(row)

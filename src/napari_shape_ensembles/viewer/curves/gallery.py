@@ -1,29 +1,24 @@
 """The gallery: clickable outlines of the curves of both groups nearest to the mean shape, and farthest from it."""
 
 import numpy as np
-from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QGridLayout, QWidget
 
 from ...comparison import Comparison
 from ...comparison.answer import titles_of
 from ...explanation.single_curves import aligned, nearest_and_farthest
 from ..panels.fonts import NamedLine
-from ..panels.shape_canvas import SIDE_MARKS, OutlineButton, radius
+from ..panels.shape_canvas import SIDE_MARKS, OutlineButtons, radius
 from ..panels.widgets import clear_layout, tip
 
 _SIZE, _GAP = 72, 24
 
 
-class CurveGallery(QWidget):
+class CurveGallery(OutlineButtons):
     """The most typical and the most unusual curves of each group, aligned and at a common scale."""
-
-    picked = Signal(object)  #: array: index of the clicked curve into the pooled sample
-    hovered = Signal(int)  #: int: pooled index of the hovered curve, or -1
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._grid = QGridLayout(self)
-        self.buttons: list[OutlineButton] = []
 
     def show_result(self, result: Comparison, count: int = 6) -> None:
         clear_layout(self._grid)
@@ -38,16 +33,8 @@ class CurveGallery(QWidget):
                 heading.setToolTip(tip(name))
                 self._grid.addWidget(heading, 2 * line, left, 1, count)
                 for place, (row, outline) in zip(range(left, left + len(group)), pictures, strict=False):
-                    button = OutlineButton(row, letter, name, outline, reach, _SIZE)
-                    button.clicked.connect(lambda _=False, row=row: self.picked.emit(np.array([row])))
-                    button.hovered.connect(self.hovered)
+                    button = self.new_button(row, letter, name, outline, reach, _SIZE)
                     self._grid.addWidget(button, 2 * line + 1, place)
-                    self.buttons.append(button)
         self._grid.setColumnMinimumWidth(count, _GAP)
         self._grid.setRowStretch(4, 1)
         self._grid.setColumnStretch(2 * count + 2, 1)
-
-    def highlight(self, row: int) -> None:
-        """Highlight the curve that is hovered in any linked view; -1 for none."""
-        for button in self.buttons:
-            button.highlight(row)

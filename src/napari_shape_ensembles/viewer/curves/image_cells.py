@@ -86,7 +86,6 @@ class ImageCells:
         return found + [(side, layer, None) for side, own in sides for layer in own if layer not in known]
 
     def _layers_over(self, image: Layer) -> list[Layer]:
-        """Return all layers over an image."""
         tasks = self._segmentation, self._group_images, self._inspection
         examples = [painted for annotated, painted in self._learning.examples() if annotated is image]
         return [*(layer for task in tasks for layer in task.layers_over(image)), *examples]

@@ -1,7 +1,7 @@
 """Shows the images side by side in napari's grid, each with its curves, unless they do not overlap anyway.
 
-napari's grid has the same number of layers in each cell. Cells with fewer layers are filled up with spacers: empty,
-hidden layers of ours.
+napari's grid cuts the layer list into cells of `stride` layers each, hidden ones included, so only layers can fill up a
+cell that has fewer: spacers, empty and hidden layers of ours.
 """
 
 import itertools

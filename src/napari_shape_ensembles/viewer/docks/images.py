@@ -184,8 +184,8 @@ class ImagesPage(Page):
         paired = f"Compared first: {named}." if design.is_experiment and named else ""
         reason, step = self.session.comparison.blocking_reason(), images_status(self.session)
         notes = [paired, f"⚠ {step.reason}" if step.state == "look" else ""]
-        self.reason.setText("\n".join(filter(None, [*([reason] if reason else notes), _PARTS_NOTE * design.has_parts])))
-        self.reason.setVisible(bool(self.reason.text()))
+        lines = [*([reason] if reason else notes), _PARTS_NOTE * design.has_parts]
+        self.reason.show_text("\n".join(filter(None, lines)))
         self.tour.setVisible(not layers)
         self.message.setVisible(bool(self.message.text()))
         self._check_timer.start()
@@ -218,8 +218,7 @@ class ImagesPage(Page):
                     words.append(f"⚠ {name} looks like {'a mask' if kind == 'mask' else kind}. {remedy}")
         self.design.warn(words)
         if isalive(self):
-            self.warnings.setText("\n".join(words))
-            self.warnings.setVisible(bool(words))
+            self.warnings.show_text("\n".join(words))
 
     def _warn_of_listed_labels(self) -> list[str]:
         """Return a warning about the first image in the table whose labels seem to be listed as well."""
@@ -338,7 +337,6 @@ def _pixels_of(row: Row, dims: Dims) -> str:
 
 
 def _common_prefix_length(names: Iterable[str]) -> int:
-    """Return the length of the common prefix of all names."""
     return len(list(takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))))
 
 

@@ -78,8 +78,7 @@ class InspectCurves(TaskPage):
         two = task.b.chosen() is not None and not several
         for control, (one, of_two) in ((self.a, ("Layer", "A")), (self.b, ("Second", "B"))):
             self._top.labelForField(control).setText(of_two if two else one)
-        self.message.setText(task.message)
-        self.message.setVisible(bool(task.message))
+        self.message.show_text(task.message)
         for part in (self.queue, self.score_row):
             part.setVisible(result is not None)
         if result is not None and not self._folded:  # the inputs
@@ -89,13 +88,11 @@ class InspectCurves(TaskPage):
         self.again_button.setVisible(result is not None and len(result.ensembles) == 2 and some)
         self.again_button.setEnabled(not task.busy)
         self.verdict_again.setText("" if task.again is None else f"Without the excluded: {task.again.summary()}")
-        self.ranked_with.setText(task.ranked_with if result is not None else "")
-        self.ranked_with.setVisible(bool(self.ranked_with.text()))
+        self.ranked_with.show_text(task.ranked_with if result is not None else "")
         if result is not None:
             self.queue.refresh()
             if task.rows is not self._shown_result:
                 self._shown_result = task.rows
-                self.verdict.setText(result.sentence)
-                self.verdict.setVisible(bool(result.sentence))
+                self.verdict.show_text(result.sentence)
                 a, *b = scores(result)
                 self.colorbar.show_values(SCORE, score_limits(result), a, b[0] if b else np.empty(0), "", ("A", "B"))

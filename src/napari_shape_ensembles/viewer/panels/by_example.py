@@ -92,8 +92,7 @@ class ByExample(QWidget):
             in_use = task.choices.recipe.find is not None
             words = f"The model was {task.result}{', and finds all objects' if in_use else ' and is not in use'}."
             words += " ↻ The painted examples were changed: learn again." if changed else ""
-        self.message.setText(words)
-        self.message.setVisible(bool(words))
+        self.message.show_text(words)
 
 
 class Proposals(QWidget):
@@ -136,8 +135,7 @@ class Proposals(QWidget):
         self.propose.setEnabled(not (task.busy or task.blocking_reason()))
         with QSignalBlocker(self.largest):
             self.largest.setChecked(recipe.largest)
-        self.message.setText(task.status_text())
-        self.message.setVisible(bool(self.message.text()))
+        self.message.show_text(task.status_text())
         proposals = [] if task.result is None else task.result.proposals
         with QSignalBlocker(self.pictures):
             if proposals is not self._shown:

@@ -67,7 +67,7 @@ class ExplanationPanel(SteadyTabs):
         self.kind = NarrowList("Which of the two tests' witness functions ranks the curves", kinds)
         self.kind.setAccessibleName("Typical by")
         self.kind.currentIndexChanged.connect(lambda _: self._show_typical())
-        self.gallery.chosen.connect(self.curve_chosen)
+        self.gallery.picked.connect(self.curve_chosen)
         for title, parts in (
             ("Why", (self.sentences, self.picture, self.shares, self.further)),
             ("Modes", (self.table, self.mode_sentence, self.densities, self.mode_canvas)),

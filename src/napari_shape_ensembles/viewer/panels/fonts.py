@@ -102,7 +102,7 @@ class NamedLine(_FontAwareMixin, QLabel):
     def fit(self) -> None:
         """Elide the name to the available width."""
         before, name, after = self._parts
-        room = self.contentsRect().width() - self.fontMetrics().horizontalAdvance(before + after) - _VIEW_EXTENT
+        room = self.contentsRect().width() - self.fontMetrics().horizontalAdvance(before + after) - 2 * _VIEW_EXTENT
         self.setText(before + elided(self.fontMetrics(), name, room) + after)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -150,14 +150,34 @@ class OutlineButton(QPushButton):
                 painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
 
 
-class Thumbnails(QWidget):
-    """A grid of outline buttons, those of the first group above those of the second."""
+class OutlineButtons(QWidget):
+    """Base class of views whose buttons show curves, linked to the other views of these."""
 
-    chosen = Signal(int)  #: int: index of the clicked curve into the pooled sample
+    picked = Signal(int)  #: int: pooled index of the clicked curve
+    hovered = Signal(int)  #: int: pooled index of the hovered curve, or -1
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.buttons: list[OutlineButton] = []
+
+    def new_button(self, row: int, side: str, group: str, outline: Real, reach: float, size: int = 52) -> OutlineButton:
+        button = OutlineButton(row, side, group, outline, reach, size)
+        button.clicked.connect(lambda: self.picked.emit(row))
+        button.hovered.connect(self.hovered)
+        self.buttons.append(button)
+        return button
+
+    def highlight(self, row: int) -> None:
+        """Highlight the curve that is hovered in any linked view; -1 for none."""
+        for button in self.buttons:
+            button.highlight(row)
+
+
+class Thumbnails(OutlineButtons):
+    """A grid of outline buttons, those of the first group above those of the second."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.buttons: list[OutlineButton] = []
         self._grid = QGridLayout(self)
         self._grid.setColumnStretch(_THUMBNAILS_PER_ROW, 1)
 
@@ -176,7 +196,5 @@ class Thumbnails(QWidget):
                 self._grid.addWidget(heading, first, 0, 1, _THUMBNAILS_PER_ROW + 1)
                 first += 1
             for place, (row, outline) in enumerate(found):
-                button = OutlineButton(row, side, group, outline, reach)
-                button.clicked.connect(lambda _=False, row=row: self.chosen.emit(row))
+                button = self.new_button(row, side, group, outline, reach)
                 self._grid.addWidget(button, first + place // _THUMBNAILS_PER_ROW, place % _THUMBNAILS_PER_ROW)
-                self.buttons.append(button)

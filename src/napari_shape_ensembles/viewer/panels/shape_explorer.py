@@ -173,7 +173,6 @@ class ShapeExplorer(QWidget):
             slider.setValue(0)
 
     def _redraw(self, *_: object) -> None:
-        """Redraw the canvas from the controls of the current page."""
         if self.places is not None:
             (self._draw_sliders, self._draw_path, self._draw_rank)[self.tabs.currentIndex()](self.places)
 

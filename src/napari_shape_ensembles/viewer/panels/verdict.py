@@ -54,9 +54,8 @@ class VerdictPanel(QWidget):
             note = f"⚠ {result.note}." if result.note else ""
             faults = "⚠ Shown despite faults of the outlines." if overruled(result) else ""
             beside = " ".join(words for words in (said, known.missed, known.scope, note, faults, interval) if words)
-        for label, text in ((self.sentence, words), (self.beside, beside)):
-            label.setText(text)
-            label.setVisible(bool(text))
+        self.sentence.show_text(words)
+        self.beside.show_text(beside)
 
 
 def overruled(result: Comparison) -> bool:

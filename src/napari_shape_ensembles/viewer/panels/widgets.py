@@ -314,6 +314,11 @@ class WrappedLabel(QLabel):
     def text(self) -> str:
         return self._text
 
+    def show_text(self, text: str) -> None:
+        """Show a text; an empty one hides the label."""
+        self.setText(text)
+        self.setVisible(bool(text))
+
     def selectedText(self) -> str:
         """Return the selected text without the break characters."""
         return _LINE_END.sub("\n", super().selectedText().replace(_ZERO_WIDTH_SPACE, ""))
