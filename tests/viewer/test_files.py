@@ -195,7 +195,7 @@ def test_what_a_file_holds_beside_outlines_is_told_when_it_is_opened(tmp_path, v
 
 def test_frames_of_one_file_open_as_layers_of_their_own(tmp_path, viewer):
     rows = [f"{frame},{name},{x},{y}" for frame in (1, 2) for name, one in enumerate(curves()) for y, x in one]
-    (tmp_path / "movie.csv").write_text("\n".join(["frame,id,x,y", *rows]), encoding="utf-8")
-    layers = viewer.open(tmp_path / "movie.csv", plugin=PLUGIN)
+    (tmp_path / "movie.curves.csv").write_text("\n".join(["frame,id,x,y", *rows]), encoding="utf-8")
+    layers = viewer.open(tmp_path / "movie.curves.csv", plugin=PLUGIN)
     assert [layer.name for layer in layers] == ["movie frame 1", "movie frame 2"]
     assert [len(layer.data) for layer in layers] == [8, 8]

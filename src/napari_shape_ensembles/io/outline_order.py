@@ -70,7 +70,7 @@ def _suspects(curves: Sequence[Real]) -> list[int]:
     if not len(kept):
         return []
     offsets = np.append(0, np.cumsum(counts[kept]))
-    vertices = np.concatenate([curves[index] for index in kept])
+    vertices = np.concatenate([curves[index] for index in kept.tolist()])
     starts, after = offsets[:-1], following(offsets)
     x, y = (vertices - np.repeat(vertices[starts], counts[kept], axis=0)).T
     with np.errstate(invalid="ignore", over="ignore"):
@@ -78,7 +78,7 @@ def _suspects(curves: Sequence[Real]) -> list[int]:
         lengths = np.add.reduceat(np.hypot(x[after] - x, y[after] - y), starts)
         long = 4 * np.pi * areas <= _MAX_CIRCULARITY * lengths**2  # False for NaN
     missing = np.logical_or.reduceat((vertices == _MISSING_POINT).all(axis=1), starts)
-    return kept[long | missing].tolist()
+    return [int(index) for index in kept[long | missing]]
 
 
 def _fault(curve: Real) -> Reason | None:
@@ -116,10 +116,11 @@ def refuse_degrees(curves: Sequence[Real]) -> None:
 
     GeoJSON is in degrees by its specification, and in pixels in QuPath.
     """
-    if not curves:
+    known = [curve for curve in curves if np.isfinite(curve).all()]
+    if not known:
         return
-    size = float(np.nanmedian([np.ptp(curve, axis=0).max() for curve in curves]))
-    low, high = (bound([bound(curve, axis=0) for curve in curves], axis=0) for bound in (np.nanmin, np.nanmax))
+    size = float(np.median([np.ptp(curve, axis=0).max() for curve in known]))
+    low, high = (bound([bound(curve, axis=0) for curve in known], axis=0) for bound in (np.min, np.max))
     if size < _LEAST_PIXELS and (np.maximum(abs(low), abs(high)) <= (_LATITUDE, _LONGITUDE)).all():
         raise ContentError(
             f"its outlines measure {size:.2g} in the median, which may be degrees: export them in pixels or a unit of "

@@ -98,7 +98,7 @@ def _may_be_labels(pixels: NDArray[Any]) -> bool:
     values, numbers = numbered(np.maximum(pixels, 0))
     pieces = int(label(numbers, connectivity=2, background=0 if values[0] == 0 else -1).max())
     objects = np.count_nonzero(pixels > 0)
-    return pieces <= _MAX_COMPONENTS_PER_LABEL * len(values) and objects >= 2 * pieces
+    return bool(pieces <= _MAX_COMPONENTS_PER_LABEL * len(values) and objects >= 2 * pieces)
 
 
 def _are_specks(components: NDArray[Any], values: int) -> bool:
