@@ -299,7 +299,7 @@ def test_outlines_without_pixels_are_not_written_as_annotations(tmp_path):
     ensemble = Ensemble([np.array(RING)], unit="µm")
     with pytest.raises(ValueError, match=r"x\.json: annotations are in pixels, and these outlines are in µm"):
         write_curves(tmp_path / "x.json", ensemble, layout="COCO")
-    with pytest.raises(ValueError, match=r"several formats end in \.json: give layout, one of GeoJSON, labelme, COCO"):
+    with pytest.raises(ValueError, match=r"several formats end in \.json: give layout, one of GeoJSON, COCO, labelme"):
         write_curves(tmp_path / "x.json", ensemble)
 
 

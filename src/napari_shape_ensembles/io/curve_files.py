@@ -87,9 +87,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
             "Parquet table of vertices", _PARQUET, _written(parquet_bytes), "pandas, Polars, DuckDB, Xenium", _ANY
         ),
         ".geojson": Format("GeoJSON", read_geojson, _streamed(geojson_parts), "QuPath"),
-        ".json": Format(_ANNOTATIONS, read_annotations),
-        ".xml": Format(_ANNOTATIONS, read_annotations),
-        ".txt": Format(_ANNOTATIONS, read_annotations, None, "text editors; one vertex per line"),
+        ".json": Format("JSON of annotations", read_annotations),
+        ".xml": Format("XML of annotations", read_annotations),
+        ".txt": Format("text file of outlines", read_annotations, None, "text editors; one vertex per line"),
         ".geoparquet": Format(
             "GeoParquet", read_geoparquet, _written(geoparquet_bytes), "GeoPandas, QGIS, SpatialData", _OF_MAP
         ),

@@ -170,12 +170,17 @@ def write_shapes(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
 def _distinct(ids: pd.Series) -> pd.Series:
     """Return ids that are unique: napari gives a new shape the features, and so the id, of an earlier one."""
     repeated = ids.duplicated() | ids.isna()
+    if not repeated.any():
+        return ids
     numbers = pd.api.types.is_numeric_dtype(ids)
-    first = int(ids.max()) + 1 if numbers and ids.notna().any() else 0
-    new = [first + place if numbers else f"new {place + 1}" for place in range(int(repeated.sum()))]
-    distinct = ids.copy()
-    distinct[repeated] = new
-    return distinct.astype(int) if numbers and (distinct % 1 == 0).all() else distinct
+    first = 0 if ids.isna().all() else int(ids.max()) + 1 if numbers else 1
+    new = iter(range(first, first + len(ids)))
+    return pd.Series(
+        [
+            one if not again else next(new) if numbers else f"new {next(new)}"
+            for one, again in zip(ids, repeated, strict=True)
+        ]
+    )
 
 
 def map_layers(ebsd: EBSDMap) -> list[LayerData]:
