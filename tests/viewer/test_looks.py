@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QLabel, QWidget
 
 from docks import open_answer, press, run
 from image_makers import spots
+from napari_shape_ensembles.viewer.comparing import Outcome
 from napari_shape_ensembles.viewer.panels.fonts import NamedLine
 from napari_shape_ensembles.viewer.panels.widgets import tip, wrapped_label
 
@@ -76,7 +77,7 @@ def test_names_in_changes_are_plain_text(dock_with_html_names, qtbot):
 
 def test_names_of_a_recoverable_result_are_plain_text(dock_with_html_names, qtbot):
     run(dock_with_html_names, qtbot)
-    dock_with_html_names.comparison.recoverable = dock_with_html_names.comparison.shown
+    dock_with_html_names.comparison.recoverable = Outcome(dock_with_html_names.comparison.shown, [])
     dock_with_html_names.show_state()
     assert dock_with_html_names.recover_notice.label in said(dock_with_html_names)
 

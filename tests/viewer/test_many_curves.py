@@ -265,7 +265,7 @@ def test_slow_work_never_runs_in_the_main_thread(bare_dock, qtbot, tmp_path, mon
 
         monkeypatch.setattr(owner, name, noting)
 
-    names = ["compare", "curve_layers", "read_view"]
+    names = ["compare_groups", "curve_layers", "read_view"]
     witness = import_module("napari_shape_ensembles.comparison.outline_table"), "witness"
     owners = (inputs, "trace"), (Comparison, "save"), (own_layers, "comparison_layer_data"), witness
     for owner, name in (*owners, *((comparing, name) for name in names)):

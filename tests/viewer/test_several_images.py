@@ -165,7 +165,7 @@ def test_the_curves_of_a_rotated_image_are_rotated(dock, model, qtbot):
 
 @pytest.mark.parametrize(
     ("a", "b", "words"),
-    [(["one", "two"], [], "Enter a group for at least one image")],
+    [(["one", "two"], [], "Enter two groups, each for at least one image.")],
 )
 def test_a_disabled_run_button_states_the_reason(dock, a, b, words):
     choose_several(dock, a, b)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from docks import press
+from napari_shape_ensembles.viewer.comparing import Outcome
 from napari_shape_ensembles.viewer.panels.widgets import Notice, excluded_notice
 
 
@@ -36,7 +37,8 @@ def test_up_to_three_changes_are_listed_with_plain_names(bare_dock, model, monke
 
 def test_a_replaced_result_is_named(bare_dock):
     named = [SimpleNamespace(name=name) for name in ("one", "two")]
-    bare_dock.comparison.recoverable = SimpleNamespace(result=SimpleNamespace(a=named[0], b=named[1]))
+    shown = SimpleNamespace(result=SimpleNamespace(a=named[0], b=named[1]))
+    bare_dock.comparison.recoverable = Outcome(shown, [])
     bare_dock.show_state()
     assert "(one and two)" in bare_dock.recover_notice.label.text()
     bare_dock.comparison.recoverable = None

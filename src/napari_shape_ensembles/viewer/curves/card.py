@@ -43,10 +43,9 @@ class CurveCard(OutlineButtons):
         self.exclude.clicked.connect(lambda: self.excluded.emit(self.row))
         self._nearest = QGridLayout()
         self._nearest.setHorizontalSpacing(_GAP)
-        parts = self.numbers, self.outline, self.exclude
         self._legend = wrapped_label()
-        beside = () if brief else (self._legend, self._nearest)
-        column(*parts, *beside, page=self, margins=(9, 9, 9, 9)).layout().addStretch(1)
+        parts = self.numbers, self.outline, self.exclude, self._legend, self._nearest
+        column(*parts, page=self, margins=(9, 9, 9, 9)).layout().addStretch(1)
 
     def show_curve(self, result: Comparison, rows: Index, excluded: frozenset[int]) -> None:
         """Show the curve if `rows` has a single one; otherwise, show how many are selected."""
@@ -55,7 +54,7 @@ class CurveCard(OutlineButtons):
         self.exclude.setText("Incl&ude again" if self.row in excluded else "Excl&ude")
         clear_layout(self._nearest)
         self.buttons = []
-        self._legend.setVisible(self.row >= 0)
+        self._legend.setVisible(self.row >= 0 and not self._brief)
         if self.row < 0:
             several = f"{len(rows)} curves selected." if len(rows) else "Click a curve to see its card."
             self.numbers.setText(several)
