@@ -32,7 +32,7 @@ pytestmark = [
 
 GIB = 2**30
 READERS = {".tif": read_image, ".npy": read_image, ".png": read_image, ".ang": read_ebsd, ".h5": read_ebsd,
-           ".toml": load_settings}  # fmt: skip
+           ".h5oina": read_ebsd, ".toml": load_settings}  # fmt: skip
 
 
 def reader_of(path):
@@ -205,7 +205,17 @@ def labelme_of_png(path):
     path.write_text(json.dumps({"shapes": [{"points": [[0, 0], [9, 9]], "shape_type": "mask", "mask": mask}] * 20}))
 
 
+def oina_of_claims(path):
+    """A map whose angles claim 10¹⁰ points, none of which are stored."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        file.create_group("1/EBSD/Header")
+        file.create_dataset("1/EBSD/Data/Euler", (10**10, 3), "f4")
+        file.create_dataset("1/EBSD/Data/Phase", (10**10, 1), "u1")
+
+
 HOSTILE = {
+    "claims.h5oina": (oina_of_claims, "would take .* GiB of memory"),
     "masks.json": (coco_of_masks, "would take .* GiB of memory"),
     "boxes.json": (coco_of_boxes, "would take .* GiB of memory"),
     "brush.json": (brush_of_zeros, "would take .* GiB of memory"),
@@ -244,7 +254,7 @@ SMALLER = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_small_file_that_needs_excessive_memory_is_rejected_quickly(tmp_path, name, request):
-    if name.endswith(".ang"):
+    if name.endswith((".ang", ".h5oina")):
         request.getfixturevalue("orix")
     write, expected = HOSTILE[name]
     path = tmp_path / name

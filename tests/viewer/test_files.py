@@ -43,9 +43,7 @@ def result():
     return compare(a, b, Settings(landmarks=40, permutations=300))
 
 
-@pytest.mark.parametrize(
-    "name", ["cells.curves.csv", "cells.parquet", "cells.geojson", "cells.zip", "cells.curves.npz"]
-)
+@pytest.mark.parametrize("ending", ["curves.csv", "parquet", "geojson", "zip", "curves.npz"])
 def test_a_curve_file_opens_as_shapes_in_place(tmp_path, viewer, ending):
     write_curves(tmp_path / f"cells.{ending}", table())
     (layer,) = viewer.open(tmp_path / f"cells.{ending}", plugin=PLUGIN)

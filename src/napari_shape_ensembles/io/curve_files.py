@@ -75,7 +75,9 @@ def _boundaries(read: Callable[..., Found]) -> Callable[..., Found]:
 
 
 _CSV, _PARQUET = _boundaries(read_csv), _boundaries(read_parquet)
-_ANNOTATIONS, _VECTORS, _ANY, _OF_MAP = "file of annotations", "file of vectors", "as stated", "as stated, else pixel"
+_ANNOTATIONS, _VECTORS = "file of annotations", "shapefile, GeoPackage or FlatGeobuf"
+_ANY, _OF_MAP = "as stated", "as stated, else pixel"
+_MAPS = "QGIS, ArcGIS, GeoPandas"
 #: Formats by file extension; those of annotations are told apart by their content.
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
@@ -93,9 +95,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".geoparquet": Format(
             "GeoParquet", read_geoparquet, _written(geoparquet_bytes), "GeoPandas, QGIS, SpatialData", _OF_MAP
         ),
-        ".shp": Format(_VECTORS, read_vector_file, None, "QGIS, ArcGIS (shapefile)", _OF_MAP),
-        ".gpkg": Format(_VECTORS, read_vector_file, None, "QGIS (GeoPackage)", _OF_MAP),
-        ".fgb": Format(_VECTORS, read_vector_file, None, "QGIS (FlatGeobuf)", _OF_MAP),
+        ".shp": Format(_VECTORS, read_vector_file, None, _MAPS, _OF_MAP),
+        ".gpkg": Format(_VECTORS, read_vector_file, None, _MAPS, _OF_MAP),
+        ".fgb": Format(_VECTORS, read_vector_file, None, _MAPS, _OF_MAP),
         ".zip": Format("zip of ImageJ regions", read_roi, _written(roi_zip_bytes), "ImageJ, Fiji"),
         ".roi": Format("ImageJ region", read_roi, None, "ImageJ, Fiji"),
         ".npz": Format("NumPy archive of curves", read_npz, write_npz, "NumPy", _ANY),

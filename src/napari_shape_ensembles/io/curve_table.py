@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._types import Real
 from ..archive import ContentError, Tree
+from ..budget import OverBudgetError
 from ..outlines import Ensemble
 from ..outlines.extract import signed_area
 from ..outlines.reasons import NOT_POLYGON, PARTS, UNREADABLE, Reason, of_rows, rows_of
@@ -200,7 +201,15 @@ class Found:
     error: Exception | None = None
 
     def leave_out(self, error: Exception) -> None:
-        """Count an entry that cannot be read; if none can, the error is raised for the file."""
+        """Count an entry that cannot be read; if none can, the error is raised for the file.
+
+        Raises
+        ------
+        OverBudgetError
+            If that is the error.
+        """
+        if isinstance(error, OverBudgetError):
+            raise error
         self.dropped[UNREADABLE] += 1
         self.error = error
 

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import struct
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -47,7 +48,7 @@ def read_labelme(content: Mapping[str, Any], path: StrPath) -> Found:
             continue
         try:
             outline = _outline(shape, found, size)
-        except (KeyError, OverflowError, SyntaxError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, SyntaxError, TypeError, ValueError, struct.error) as error:
             found.leave_out(error)
             continue
         if outline is not None:
@@ -85,8 +86,9 @@ def _mask(text: str) -> Any:
     """Return the pixels of a mask: a PNG in base64."""
     from PIL import Image
 
-    with Image.open(BytesIO(base64.b64decode(text, validate=True)), formats=["PNG"]) as image:
-        reserve_pixels(image.size[::-1], 1)
+    content = base64.b64decode(text, validate=True)
+    reserve_pixels(struct.unpack(">II", content[16:24])[::-1], 1)  # before Pillow refuses large images on its own
+    with Image.open(BytesIO(content), formats=["PNG"]) as image:
         return np.asarray(image.convert("L")) > 0
 
 
