@@ -447,7 +447,7 @@ PAGES = {
 }
 
 
-def formats_table(_):
+def formats_table(results):
     """All formats of outlines, with programs, extensions, directions and units, from the registries of the readers."""
     from napari_shape_ensembles.io.curve_files import FORMATS
     from napari_shape_ensembles.io.layouts import LAYOUTS
