@@ -12,7 +12,7 @@ import numpy as np
 from .._types import Real
 from ..mmd import MMDTest
 from ..mmd.dependence import DependenceTest
-from ..palette import axes_of
+from ..palette import COLOR_A, COLOR_B, axes_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +22,56 @@ if TYPE_CHECKING:
 # Height of a null distribution, in rows.
 _HIGH = 0.7
 _QUANTITIES = (("size", "o"), ("roughness", "s"))
+
+
+def plot_typical(
+    outlines: Sequence[Sequence[Real]],
+    names: Sequence[str],
+    unit: str,
+    ax: "Axes | None" = None,
+    *,
+    means: Sequence[Real | None] = (None, None),
+) -> "Axes":
+    """Plot some outlines of each of two groups over each other, the groups beside each other at one scale.
+
+    Parameters
+    ----------
+    outlines : two sequences of (n, 2) arrays
+        Centered, the most typical outline first.
+    names : two str
+    unit : str
+    ax : matplotlib Axes, optional
+        By default the axes of a new figure.
+    means : two (n, 2) arrays or None
+        Mean outlines, drawn as dashed lines.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes_of(ax, height=3.5)
+    reach = 1.1 * max(float(np.abs(curve).max()) for side in outlines for curve in side)
+    for place, (side, mean, color) in enumerate(zip(outlines, means, (COLOR_A, COLOR_B), strict=True)):
+        (most, *others), right = side, 2 * reach * place
+        for curve in others:
+            ax.plot(*_closed(curve, right), color=color, linewidth=0.9)
+        ax.fill(*_closed(most, right), facecolor=color, alpha=0.2)
+        ax.plot(*_closed(most, right), color=color, linewidth=2)
+        if mean is not None:
+            ax.plot(*_closed(mean, right), color="0.2", linewidth=0.9, linestyle="--")
+    ax.set(aspect="equal", xlim=(-reach, 3 * reach), ylim=(reach, -reach), ylabel=unit)
+    ax.set_xticks([0, 2 * reach], list(names), parse_math=False)
+    ax.tick_params(axis="x", length=0)
+    ax.spines[["top", "right", "bottom"]].set_visible(False)
+    dashed = " (dashed: mean)" if any(mean is not None for mean in means) else ""
+    ax.set_title(f"typical outlines{dashed}", loc="left")
+    return ax
+
+
+def _closed(curve: Real, right: float) -> tuple[Real, Real]:
+    """Column and row of a closed curve that is moved to the right, for plotting with rows downwards."""
+    around = np.concatenate([curve, curve[:1]])
+    return around[:, 1] + right, around[:, 0]
 
 
 def plot_comparison(undulation: MMDTest, scale: MMDTest, case: str, ax: "Axes | None" = None) -> "Axes":

@@ -20,11 +20,12 @@ from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..shapes import ShapeSpace
 from . import answer, records
+from .common_form import unexplained
 from .design import cannot_reach, numbers_below
 from .detectable import Detectable, detectable_differences, planned_power, require_curves_permuted
 from .display import MARK, LayerData, curve_layer_data, summary_html
 from .estimates import estimates
-from .figures import plot_comparison
+from .figures import plot_comparison, plot_typical
 from .inputs import Inputs
 from .outline_table import DISTANCES, outline_table, witness_columns
 from .parts import Parts, form_parts, scale_parts
@@ -32,6 +33,7 @@ from .quantities import components
 from .samples import image_counts
 from .saved import COMPARISON, Saved
 from .settings import Settings
+from .typical import typical, typical_outlines, typical_rows
 from .verdict import (
     DEPENDS_ON_ARCHETYPE,
     DIFFERS,
@@ -329,14 +331,71 @@ class Comparison(Sealed, Saved):
         """The curves of both samples, b in a's unit."""
         return Ensemble.pooled([self.a, self.b])
 
+    def typical(self, n: int = 3) -> "pd.DataFrame":
+        """Outlines nearest to the middle of each sample in the quantities that differ: real ones, the medoid first.
+
+        Parameters
+        ----------
+        n : int
+            Outlines of each sample; fewer if it has fewer.
+
+        Returns
+        -------
+        DataFrame
+            Columns sample, id, and rank from 1; a's first.
+
+        Raises
+        ------
+        ValueError
+            For no outlines.
+
+        Notes
+        -----
+        The medoid has the smallest mean distance to the others of its sample. Of the quarter of a sample that is most
+        typical in size, elongation and form together, these are the most typical in the quantities that differ, or in
+        all if none does. Form is described by the amplitudes of its lobes and its concavity, which do not depend on
+        the registration.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+        >>> result.typical(2)["rank"].tolist()
+        [1, 2, 1, 2]
+        """
+        return typical(self, n)
+
+    @cached_property
+    def common_form(self) -> tuple[float, float]:
+        """Share of the form of a and of b that their means leave unexplained, relative to a control; see `unexplained`.
+
+        About 1 without a common form. Below 0.75 the mean outline of a sample is a picture of its outlines.
+        """
+        return unexplained(self)
+
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Plot both tests and their parts, observed and under permuted labels.
+        """Plot typical outlines of both samples beside each other at one scale, the first of each stronger.
 
         Examples
         --------
         >>> from napari_shape_ensembles import Settings, compare, samples
         >>> a, b = samples.powder_outlines().ensembles()
         >>> ax = compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).plot()
+        >>> ax.get_title(loc="left")
+        'typical outlines'
+        """
+        outlines = typical_outlines(self, typical_rows(self))
+        return plot_typical(outlines, answer.titles_of(self), self.a.unit, ax)
+
+    def plot_tests(self, ax: "Axes | None" = None) -> "Axes":
+        """Plot both tests and their parts, observed and under permuted labels.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> ax = compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).plot_tests()
         >>> ax.get_title(loc="left")
         '1∧0'
         """

@@ -20,10 +20,13 @@ from .._types import Real
 from ..archive import replacing
 from ..comparison import Comparison
 from ..comparison.answer import names_of
+from ..comparison.figures import plot_typical
 from ..comparison.quantities import COMPONENTS
+from ..comparison.typical import typical_outlines, typical_rows
 from ..mmd.witness import most_typical
 from ..palette import COLOR_A, COLOR_B
 from .explain import Explanation
+from .headline import formless, mean_outlines
 from .modes import along_mode, exaggeration
 from .outline import OutlineDifference
 
@@ -135,6 +138,8 @@ def mode_figure(explanation: Explanation) -> Figure:
 def outline_figure(explanation: Explanation) -> Figure:
     """Where on the outline the form differs: shift of the mean, and ratio of the variabilities."""
     found = explanation.form
+    if words := formless(explanation.comparison):
+        return _without_figure(words)
     figure, axes = _panels(1, 2, height=3.4)
     ratio, (a, b) = np.log2(found.spread_b / found.spread_a), names_of(explanation.comparison)
     unit = explanation.comparison.a.unit
@@ -151,6 +156,8 @@ def outline_figure(explanation: Explanation) -> Figure:
 
 def mean_figure(explanation: Explanation) -> Figure:
     """Mean outlines of A and B at the mean scale, and their variability along the outline."""
+    if words := formless(explanation.comparison):
+        return _without_figure(words)
     found, (a, b) = explanation.form, names_of(explanation.comparison)
     figure, axes = _panels(1, 2, height=3.0)
     axes[0, 0].plot(*_closed(found.mean_a), color=A, label=a)
@@ -166,8 +173,23 @@ def mean_figure(explanation: Explanation) -> Figure:
     return figure
 
 
+def typical_figure(explanation: Explanation) -> Figure:
+    """Typical outlines of A and of B beside each other, with the mean outline of a group that has a common form."""
+    result = explanation.comparison
+    outlines = typical_outlines(result, typical_rows(result))
+    figure, axes = _panels(1, 1, height=3.2)
+    means = mean_outlines(result, (outlines[0][0], outlines[1][0]))
+    plot_typical(outlines, names_of(result), result.a.unit, axes[0, 0], means=means)
+    return figure
+
+
 #: Name of every figure, its plotting function, and its caption.
 FIGURES: dict[str, tuple[Callable[[Explanation], Figure], str]] = {
+    "outlines": (
+        typical_figure,
+        "Typical outlines of the two samples at one scale: real ones, nearest to the middle of their sample in the "
+        "quantities that differ, the most typical one bold. Dashed: the mean, where a sample has a common form.",
+    ),
     "tests": (
         null_distributions,
         "MMD of the two images and its null distribution (permuted labels), for every part of the two tests.",
@@ -253,6 +275,14 @@ def _panels(rows: int, columns: int, *, height: float) -> tuple[Figure, NDArray[
     for axis in axes.flat:
         axis.spines[["top", "right"]].set_visible(False)
     return figure, axes
+
+
+def _without_figure(words: str) -> Figure:
+    """A sentence instead of a figure: why there is none."""
+    figure, axes = _panels(1, 1, height=1.0)
+    axes[0, 0].axis("off")
+    axes[0, 0].text(0.5, 0.5, words, ha="center", va="center", wrap=True)
+    return figure
 
 
 def _histograms(axis: Axes, result: Comparison, pooled: Real) -> None:

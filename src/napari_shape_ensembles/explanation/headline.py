@@ -1,12 +1,17 @@
-"""Headline of a comparison: its sentences, with the mean outlines and the sizes of images to draw beside them."""
+"""Headline of a comparison: its sentences, with typical outlines and the sizes of images to draw beside them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .._types import Real
+from .._types import Index, Real
 from ..checks import Sealed
 from ..comparison import Comparison, answer
+from ..comparison.common_form import COMMON
+from ..comparison.typical import typical_outlines, typical_rows
+from ..outlines import Ensemble
+from ..shapes import register, to_landmarks
 from .shape_paths import ShapePlaces
 
 
@@ -22,8 +27,15 @@ class Headline(Sealed):
         Largest difference that could have been missed; empty if both tests detected one.
     scope : str
         Whether the result holds for the conditions or for these images alone; empty without a result.
-    mean_a, mean_b : (n, 2) arrays
-        Mean outlines of A and of B, centered, each at its own mean scale, in the unit of the comparison.
+    typical : two arrays of int
+        Rows of typical outlines of A and of B among the pooled ones, the medoid first; see `Comparison.typical`.
+    outlines : two sequences of (n, 2) arrays
+        These outlines, centered and turned like the medoid, in the unit of the comparison.
+    means : two (n, 2) arrays or None
+        Mean outlines of A and of B (geometric medians), turned like the medoid, each at its own mean scale. None for a
+        group whose outlines have no common form.
+    formless : str
+        Of which groups no mean is drawn, and why; empty if of none.
     image_sizes : tuple of two dicts of str to float
         For A and B, the geometric mean size (RMS extent) of the outlines of every image.
     """
@@ -31,8 +43,10 @@ class Headline(Sealed):
     sentence: str
     missed: str
     scope: str
-    mean_a: Real
-    mean_b: Real
+    typical: tuple[Index, Index]
+    outlines: tuple[Sequence[Real], Sequence[Real]]
+    means: tuple[Real | None, Real | None]
+    formless: str
     image_sizes: tuple[dict[str, float], dict[str, float]]
 
 
@@ -47,11 +61,35 @@ def headline(result: Comparison) -> Headline:
     >>> headline(result).sentence
     "B's outlines are smaller: 0.81 times A's (0.69 to 0.96). No difference in form was detected."
     """
-    places, size = ShapePlaces(result), result.components["size"]
-    mean_a, mean_b = (places.draw(places.mean(side)) for side in "AB")
+    size = result.components["size"]
     sizes = tuple(
         {str(name): float(np.exp(own[side.images == name].mean())) for name in dict.fromkeys(side.images.tolist())}
         for side, own in zip((result.a, result.b), np.split(size, [len(result.a)]), strict=True)
     )
     words = answer.headline(result), answer.missed(result), answer.scope(result)
-    return Headline(*words, mean_a, mean_b, (sizes[0], sizes[1]))
+    rows = typical_rows(result)
+    a, b = typical_outlines(result, rows)
+    means = mean_outlines(result, (a[0], b[0]))
+    return Headline(*words, rows, (a, b), means, formless(result), (sizes[0], sizes[1]))
+
+
+def mean_outlines(result: Comparison, like: tuple[Real, Real]) -> tuple[Real | None, Real | None]:
+    """Mean outlines (n, 2) of A and of B, each turned like another outline of its group; None without a common form."""
+    places, found = ShapePlaces(result), list[Real | None]()
+    for side, target, share in zip("AB", like, result.common_form, strict=True):
+        if share >= COMMON:
+            found.append(None)
+            continue
+        drawn = Ensemble([places.draw(places.median(side))])
+        landmarks = to_landmarks(drawn, len(target), interpolation="polygon")
+        found.append(register(landmarks, target, reflections=result.settings.reflections).landmarks[0])
+    return found[0], found[1]
+
+
+def formless(result: Comparison) -> str:
+    """Say of which groups no mean outline is drawn, as their outlines have no common form; empty if of none."""
+    names = answer.names_of(result)
+    without = [name for name, share in zip(names, result.common_form, strict=True) if share >= COMMON]
+    if not without:
+        return ""
+    return f"The outlines of {' and of '.join(without)} have no common form: a mean outline would not be one of them."

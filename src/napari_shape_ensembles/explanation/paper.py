@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from ..comparison import Comparison
 from ..comparison.answer import PART_NAMES, names_of, p_words, titles_of
+from ..comparison.figures import plot_typical
 from ..mmd.permutations import bin_size
 from ..outlines import Outlines
 from ..outlines.recipe import PIXEL_SIZE, TRACING
@@ -31,7 +32,7 @@ _TICK_LETTERS = 12  # letters of a group's name in a line below an axis
 
 
 def answer_figure(result: Comparison, known: Headline) -> Figure:
-    """Draw the overlaid mean outlines, and size, elongation and roughness of every outline and image.
+    """Draw typical outlines, and size, elongation and roughness of every outline and image.
 
     Parameters
     ----------
@@ -49,14 +50,9 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
     rng = np.random.default_rng(0)
     with style():
         figure = Figure(figsize=(7.2, 2.6), layout="constrained")
-        outline, *panels = figure.subplots(1, 1 + len(_QUANTITIES), width_ratios=[1.6, 1, 1, 1])
-        drawn = zip((known.mean_a, known.mean_b), "AB", ("-", "--"), titles_of(result), strict=True)
-        for curve, side, line, title in drawn:
-            closed = np.concatenate([curve, curve[:1]])
-            outline.plot(closed[:, 1], closed[:, 0], line, color=_COLORS[side], label=title)
-        outline.set(aspect="equal", xlabel=result.a.unit, ylabel=result.a.unit, title="mean outlines")
-        outline.invert_yaxis()
-        figure.legend(*outline.get_legend_handles_labels(), loc="outside lower left", ncols=2, frameon=False)
+        outline, *panels = figure.subplots(1, 1 + len(_QUANTITIES), width_ratios=[2.2, 1, 1, 1])
+        names = [fill(name, _TICK_LETTERS) for name in names_of(result)]
+        plot_typical(known.outlines, names, result.a.unit, outline, means=known.means)
         for axis, name in zip(panels, _QUANTITIES, strict=True):
             values = np.exp(parts[name])
             for place, (side, own, images) in enumerate(
@@ -74,7 +70,7 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
                 axis.plot([place - 0.35, place + 0.35], [np.exp(np.log(weighed).mean())] * 2, color="black")
             with_log_ticks(axis)
             axis.set(xlim=(-0.6, 1.6), title=f"{name}, {result.a.unit}" if name == "size" else name)
-            axis.set_xticks([0, 1], [fill(name, _TICK_LETTERS) for name in names_of(result)])
+            axis.set_xticks([0, 1], names)
             axis.spines[["top", "right"]].set_visible(False)
     return figure
 

@@ -65,6 +65,7 @@ def report_html(explanation: Explanation, *, swaps: Iterable[Swap] = ()) -> str:
     parts = [
         f"<h1>{_text(_title(explanation))}</h1>",
         f'<p class="verdict">{_text(explanation.comparison.summary())}</p>',
+        _figure(drawn, "outlines"),
         *(f"<p>⚠ {_text(words)}</p>" for words in explanation.comparison.warnings),
         _html_table(_verdict_table(explanation), marked=explanation.comparison.case),
         "<h2>Why</h2>",
@@ -73,7 +74,7 @@ def report_html(explanation: Explanation, *, swaps: Iterable[Swap] = ()) -> str:
         _figure(drawn, "components"),
         *(_html_table(table) for table in tables(explanation, tuple(swaps))),
         "<h2>Figures</h2>",
-        *(_figure(drawn, name) for name in drawn if name not in ("shares", "components")),
+        *(_figure(drawn, name) for name in drawn if name not in ("outlines", "shares", "components")),
         "<h2>Settings and versions</h2>",
         *(_html_table(table) for table in _settings_tables(explanation)),
         "<h2>References</h2>",

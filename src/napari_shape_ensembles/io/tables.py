@@ -159,16 +159,20 @@ def _tidied(frame: "pd.DataFrame", *, keep: Container[str], commas: bool) -> "pd
     """
     frame = frame.reset_index(drop=True)  # of a table whose header has one cell less
     frame.columns = [str(name).strip() for name in frame.columns]
-    empty = frame.isna() | (frame.astype(str).apply(lambda column: column.str.strip()) == "")
+    empty = frame.apply(lambda cells: cells.isna() | (cells.dtype.kind not in "biuf" and _stripped(cells) == ""))
     frame = frame.loc[~empty.all(axis=1), ~(empty.all() & frame.columns.str.startswith("Unnamed:"))]
     return frame.apply(lambda column: column if column.name in keep else _numbers_of(column, commas))
+
+
+def _stripped(cells: "pd.Series") -> "pd.Series":
+    return cells.astype(str).str.strip()
 
 
 def _numbers_of(cells: "pd.Series", commas: bool) -> "pd.Series":
     """Return a column as numbers, NaN where it says so or is empty, if all its cells are."""
     if cells.dtype.kind in "biuf":
         return cells
-    words = cells.astype(str).str.strip()
+    words = _stripped(cells)
     given = words[~words.str.lower().isin(_MISSING)]
     if commas and given.str.contains(",", regex=False).any():
         given = given.str.replace(",", ".", regex=False)

@@ -26,6 +26,8 @@ _MAX_ISOLATED = 4
 _MAX_COMPONENTS_PER_LABEL = 2
 # Classes have no values above this.
 _MAX_CLASS = 20
+# In flat colors, at least this fraction of pixels are like their neighbors; judged by some of the rows.
+_MIN_FLAT_FRACTION, _EVERY_ROW = 0.7, 8
 # A class that covers this fraction of the border is the background; colors are fewer than this in drawings and masks.
 _MIN_BORDER_FRACTION, _MIN_COLOURS = 0.9, 4
 # The channels (0 to 255) of colored lines differ by more than the first, those of gray pixels by at most the second.
@@ -223,6 +225,9 @@ def labels_of_colours(pixels: NDArray[Any]) -> NDArray[np.int32] | None:
     """
     if pixels.ndim != 3 or pixels.dtype != np.uint8 or pixels.shape[2] not in (3, 4):
         return None
+    some = pixels[::_EVERY_ROW, :, :3]
+    if pixels.shape[1] < 2 or (some[:, 1:] == some[:, :-1]).all(axis=2).mean() < _MIN_FLAT_FRACTION:
+        return None  # as nearly all images
     red, green, blue = (pixels[..., channel].astype(np.int64) for channel in range(3))
     codes = (red << 16) | (green << 8) | blue
     border = np.concatenate([codes[0], codes[-1], codes[:, 0], codes[:, -1]])

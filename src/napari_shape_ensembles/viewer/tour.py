@@ -17,7 +17,7 @@ _STOPS = {
     "Images": "Each row is an image; its group, its replicate and the size of a pixel are columns. "
     "Click a cell to change it.",
     "Outlines": "Yellow: what would be compared. Dotted: left out. Settings and proposals hold for all images at once.",
-    "Answer": "Both mean outlines at the same scale, and what differs, in which direction and by how much. Click a "
+    "Answer": "Typical outlines of both groups, and what differs, in which direction and by how much. Click a "
     "curve in an image: its card appears. With Shift, draw a line around several.",
     "Why": "What the difference consists of: size, elongation, coarse form or roughness; other tabs show the modes "
     "and the most typical curves.",

@@ -91,6 +91,7 @@ class AnswerPage(TaskPage):
         self.excluded.button.clicked.connect(session.choices.exclusions.clear)
         self.recover_notice.button.clicked.connect(task.recover)
         self.color_by.changed.connect(task.set_coloring)
+        self.verdict.picture.chosen.connect(self._show_curve)
         self.paper.clicked.connect(self._ask_for_folder)
         results.note_shown.connect(self._note_scroll_timer.start)
         results.help.clicked.connect(self.explain)
@@ -157,6 +158,11 @@ class AnswerPage(TaskPage):
         known = task.headline if task.explained_comparison is result else None
         self.verdict.show_headline(result, known, "" if running else self.comparison.message)
         self.verdict.setEnabled(self.stale.isHidden())
+
+    def _show_curve(self, row: int) -> None:
+        """Select a curve in all views, and move the camera to it."""
+        if self.result is not None:
+            self.comparison.selection.select_and_center([row])
 
     def show_note(self, words: str) -> None:
         """Show progress messages below the result's buttons."""

@@ -5,17 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen, QPolygonF
+from qtpy.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
 from ..._types import Real
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
-from .fonts import Drawing, NamedLine, painting
+from .fonts import Drawing, NamedLine, elided, painting
 from .widgets import clear_layout, tip
 
 _MARGIN, _DOT = 10, 4.0  # pixels
 _THUMBNAILS_PER_ROW = 4  # thumbnails per row
+_NAME_SHARE = 0.7  # of the width below a group; the scale bar is on the right
 #: Mark of each group, as colors alone do not tell them apart.
 SIDE_MARKS = {"A": "●", "B": "▲"}
 
@@ -60,15 +61,18 @@ class ShapeCanvas(Drawing):
         super().__init__(parent)
         self.outlines: tuple[StyledOutline, ...] = ()  #: outlines drawn, the last one on top
         self.dots: Real = np.empty((0, 2))  #: (row, column) of marked points
-        self._reach, self._unit = 1.0, ""
+        self._reach, self._columns, self._unit = 1.0, 1, ""
         self.title = ""  #: text above the outlines
         self.frames = 0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(200, 200)
 
-    def set_scale(self, reach: float, unit: str) -> None:
-        """Set the visible extent to `reach` units around the center, so that growth of an animated shape is visible."""
-        self._reach, self._unit = max(reach, 1e-12), UNIT_SYMBOLS.get(unit, unit)
+    def set_scale(self, reach: float, unit: str, *, columns: int = 1) -> None:
+        """Set the visible extent to `reach` units around the center, so that growth of an animated shape is visible.
+
+        With several columns of outlines, each is as wide.
+        """
+        self._reach, self._columns, self._unit = max(reach, 1e-12), columns, UNIT_SYMBOLS.get(unit, unit)
         self.update()
 
     def show_shapes(self, outlines: Sequence[StyledOutline], title: str = "", dots: Real | tuple[()] = ()) -> None:
@@ -84,9 +88,7 @@ class ShapeCanvas(Drawing):
         line = painter.fontMetrics().height() + 4
         whole = self.rect().adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
         wrap = Qt.TextFlag.TextWordWrap.value
-        above = painter.boundingRect(whole, wrap, self.title).height() if self.title else 0
-        room = QRectF(whole).adjusted(0, above, 0, -line)
-        scale = min(room.width(), room.height()) / (2 * self._reach)
+        room, scale = self._layout()
         ink = self.palette().windowText().color()
         for outline in self.outlines:
             paint_outline(painter, outline, room.center(), scale, ink)
@@ -104,6 +106,90 @@ class ShapeCanvas(Drawing):
             right = QPointF(bar.right() - painter.fontMetrics().horizontalAdvance(label) - 6, bar.center().y())
             painter.drawLine(right - QPointF(length * scale, 0), right)
         self.frames += 1
+
+    def _layout(self) -> tuple[QRectF, float]:
+        """Return the rectangle of the outlines, between title and scale bar, and the pixels per unit of length."""
+        metrics = self.fontMetrics()
+        whole = self.rect().adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
+        above = 0
+        if self.title:
+            above = metrics.boundingRect(whole, Qt.TextFlag.TextWordWrap.value, self.title).height()
+        room = QRectF(whole).adjusted(0, above, 0, -metrics.height() - 4)
+        return room, min(room.width() / self._columns, room.height()) / (2 * self._reach)
+
+
+class TypicalOutlines(ShapeCanvas):
+    """Typical outlines of two groups beside each other at one scale; a click, or an arrow key, chooses one of them."""
+
+    chosen = Signal(int)  #: int: index of the chosen curve into the pooled sample
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.rows: tuple[int, ...] = ()  #: of the outlines that can be chosen, the most typical of each group first
+        self.names, self._at = ("", ""), -1
+        self._places: list[Real] = []
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setAccessibleName("Typical outlines")
+
+    def show_typical(
+        self,
+        rows: Sequence[Sequence[int]],
+        outlines: Sequence[Sequence[Real]],
+        means: Sequence[Real | None],
+        names: tuple[str, str],
+        unit: str,
+    ) -> None:
+        """Show outlines of two named groups, the most typical of each first and strongest, and their means if any."""
+        reach = 1.05 * radius([curve for side in outlines for curve in side])
+        drawn, self._places, self.names, self._at = list[StyledOutline](), [], names, -1
+        self.rows = tuple(int(row) for side in rows for row in side)
+        for letter, right, side, mean in zip("AB", (-reach, reach), outlines, means, strict=True):
+            placed = [curve + np.array([0, right]) for curve in side]
+            self._places += placed
+            drawn += [StyledOutline(curve, letter, width=1.2) for curve in placed[1:]]
+            drawn.append(StyledOutline(placed[0], letter, filled=True))
+            if mean is not None:
+                drawn.append(StyledOutline(mean + np.array([0, right]), dashed=True, width=1.0))
+        self.set_scale(reach, unit, columns=2)
+        has_mean = any(mean is not None for mean in means)
+        self.show_shapes(drawn, f"Typical outlines{' (dashed: mean)' if has_mean else ''}")
+
+    def draw(self, painter: QPainter) -> None:
+        super().draw(painter)
+        room, _ = self._layout()
+        metrics = painter.fontMetrics()
+        line = QRectF(room.left(), room.bottom(), room.width() / 2, metrics.height() + 4)
+        for place, name in enumerate(self.names):
+            own = line.translated(place * line.width(), 0)
+            words = f"{SIDE_MARKS['AB'[place]]} {elided(metrics, name, own.width() * _NAME_SHARE)}"
+            painter.drawText(own, Qt.AlignmentFlag.AlignCenter if not place else Qt.AlignmentFlag.AlignLeft, words)
+
+    def row_at(self, point: QPointF) -> int | None:
+        """Return the row of the outline nearest to a point of this widget among those that contain it, or None."""
+        room, scale = self._layout()
+        place = np.array([point.y() - room.center().y(), point.x() - room.center().x()]) / scale
+        inside = [
+            (float(np.linalg.norm(curve - place, axis=1).min()), row)
+            for row, curve in zip(self.rows, self._places, strict=True)
+            if QPolygonF([QPointF(x, y) for y, x in curve.tolist()]).containsPoint(
+                QPointF(place[1], place[0]), Qt.FillRule.OddEvenFill
+            )
+        ]
+        return min(inside)[1] if inside else None
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and (row := self.row_at(event.position())) is not None:
+            self._at = self.rows.index(row)
+            self.chosen.emit(row)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Right: 1, Qt.Key.Key_Left: -1}.get(Qt.Key(event.key()), 0)
+        if not (step and self.rows):
+            super().keyPressEvent(event)
+            return
+        self._at = (self._at + step) % len(self.rows) if self._at >= 0 else 0
+        self.chosen.emit(self.rows[self._at])
 
 
 class OutlineButton(QPushButton):

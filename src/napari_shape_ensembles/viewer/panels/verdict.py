@@ -1,4 +1,4 @@
-"""The answer at a glance: overlaid mean outlines, a dot plot of the images, and a headline sentence."""
+"""The answer at a glance: typical outlines, a dot plot of the images, and a headline sentence."""
 
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt
@@ -12,10 +12,14 @@ from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
 from .distributions import paint_labels
 from .fonts import Drawing, elided
-from .shape_canvas import ShapeCanvas, StyledOutline, radius
+from .shape_canvas import TypicalOutlines
 from .widgets import column, headline_label, tip, wrapped_label
 
 _DOT, _LINE = 5.0, 22  # pixels
+_TYPICAL = (
+    "Outlines nearest to the middle of their group in the quantities that differ, at one scale; the most typical one "
+    "is filled. Click one, or use the arrow keys, to see it in its image."
+)
 
 
 class VerdictPanel(QWidget):
@@ -23,7 +27,7 @@ class VerdictPanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.picture, self.dots = ShapeCanvas(), ImageDots()
+        self.picture, self.dots = TypicalOutlines(), ImageDots()
         self.picture.setMinimumHeight(170)
         self.picture.setMaximumHeight(230)
         # An expanding canvas would push the sentences apart on a tall screen.
@@ -42,18 +46,18 @@ class VerdictPanel(QWidget):
             words = result.summary() if known is None else known.sentence
             beside = said
         if result is not None and known is not None:
-            of_a, of_b = StyledOutline(known.mean_a, "A", filled=True), StyledOutline(known.mean_b, "B", dashed=True)
-            self.picture.set_scale(1.1 * radius([known.mean_a, known.mean_b]), result.a.unit)
             a, b = names_of(result)
-            self.picture.show_shapes([of_a, of_b], f"Mean outlines: {a} filled, {b} dashed")
-            self.picture.setToolTip(tip(f"Mean outline of {a} (filled) and of {b} (dashed), at the same scale."))
+            rows = [side.tolist() for side in known.typical]
+            self.picture.show_typical(rows, known.outlines, known.means, (a, b), result.a.unit)
+            self.picture.setToolTip(tip(f"{_TYPICAL} {known.formless}".strip()))
             self.dots.show_sizes(known.image_sizes, result.a.unit, (a, b))
             level = f"{result.settings.significance:g}"
             tested = f"Tested at a level of {level}; in brackets: 95\N{NO-BREAK SPACE}% intervals."
             interval = tested if "times" in known.sentence else ""
             note = f"⚠ {result.note}." if result.note else ""
             faults = "⚠ Shown despite faults of the outlines." if overruled(result) else ""
-            beside = " ".join(words for words in (said, known.missed, known.scope, note, faults, interval) if words)
+            more = (said, known.missed, known.scope, note, faults, interval, known.formless)
+            beside = " ".join(words for words in more if words)
         self.sentence.show_text(words)
         self.beside.show_text(beside)
 

@@ -1,0 +1,96 @@
+"""Typical outlines, and whether a group has a common form."""
+
+import numpy as np
+import pytest
+
+from curve_makers import blobs, clover
+from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.comparison.common_form import COMMON
+from napari_shape_ensembles.comparison.typical import geometric_median, typical_outlines, typical_rows
+from napari_shape_ensembles.explanation.headline import headline
+
+QUICK = Settings(landmarks=60, rank=10, permutations=199)
+
+
+def lobed(count, seed, *, common):
+    """Outlines of two to six lobes, whose phases are the same, or random, in all of them."""
+    rng, angle = np.random.default_rng(seed), 2 * np.pi * np.arange(120) / 120
+    curves = []
+    for _ in range(count):
+        radius = np.ones(120)
+        for lobes in range(2, 7):
+            height = 0.06 * abs(1 + 0.3 * rng.normal()) / np.sqrt(lobes - 1)
+            radius += height * np.cos(lobes * angle + (1.3 * lobes if common else rng.uniform(0, 2 * np.pi)))
+        radius *= np.exp(0.1 * rng.normal())
+        curves.append(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1))
+    return curves
+
+
+@pytest.fixture(scope="module")
+def larger():
+    a, b = (Ensemble(list(blobs(40, 80, seed=seed) * by), name=name) for seed, by, name in ((1, 1, "x"), (2, 1.4, "y")))
+    return compare(a, b, QUICK)
+
+
+def test_typical_outlines_are_real_ones_of_the_middle_in_what_differs(larger):
+    table = larger.typical(3)
+    assert table.columns.tolist() == ["sample", "id", "rank"]
+    assert table["sample"].tolist() == ["x"] * 3 + ["y"] * 3
+    assert table["rank"].tolist() == [1, 2, 3] * 2
+    assert set(table["id"][:3]) <= set(larger.a.ids)
+    # Only the size differs: the typical sizes are in the middle.
+    sizes = np.split(larger.components["size"], [40])
+    for size, rows in zip(sizes, typical_rows(larger), strict=True):
+        ranks = np.argsort(np.argsort(size))[rows % 40]
+        assert np.abs(ranks - 19.5).max() < 10
+    assert larger.typical(1)["id"].tolist() == table["id"][[0, 3]].tolist()
+
+
+def test_an_outlier_is_not_typical():
+    curves = lobed(20, 1, common=True)
+    curves[7] = clover(3, 120, depth=0.6)
+    a, b = Ensemble(curves), Ensemble(lobed(20, 2, common=True))
+    result = compare(a, b, QUICK, overrule=True)
+    assert 7 not in typical_rows(result, 10)[0]
+    assert 7 in typical_rows(result, 20)[0]
+
+
+def test_typical_outlines_keep_their_size_and_are_turned_alike(larger):
+    rows = typical_rows(larger)
+    for side, outlines, own in zip((larger.a, larger.b), typical_outlines(larger, rows), rows, strict=True):
+        for outline, row in zip(outlines, own.tolist(), strict=True):
+            given = side.curves[row % 40]
+            assert np.ptp(np.linalg.norm(outline, axis=1)) > 0
+            spread = np.linalg.norm(given - given.mean(axis=0), axis=1).max()
+            assert np.linalg.norm(outline, axis=1).max() == pytest.approx(spread, rel=0.1)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "3"])
+def test_a_number_of_typical_outlines_is_a_positive_integer(larger, n):
+    with pytest.raises(ValueError, match="typical outlines: give a positive integer"):
+        larger.typical(n)
+
+
+def test_small_samples_have_fewer_typical_outlines():
+    a, b = (Ensemble(list(blobs(count, 80, seed=count))) for count in (2, 12))
+    result = compare(a, b, QUICK, overrule=True)
+    assert [len(rows) for rows in typical_rows(result, 5)] == [2, 5]
+
+
+def test_a_mean_is_drawn_only_of_outlines_with_a_common_form():
+    with_form, without = (
+        compare(*(Ensemble(lobed(60, seed, common=common)) for seed in (1, 2)), QUICK) for common in (True, False)
+    )
+    assert max(with_form.common_form) < 0.6 < COMMON < 0.9 < min(without.common_form)
+    assert headline(with_form).formless == ""
+    assert all(mean is not None for mean in headline(with_form).means)
+    assert headline(without).means == (None, None)
+    assert headline(without).formless.startswith("The outlines of A and of B have no common form")
+
+
+def test_outliers_do_not_pull_the_geometric_median():
+    points = np.random.default_rng(0).normal(size=(50, 4))
+    points[:5] += 100
+    assert np.linalg.norm(geometric_median(points, np.ones(50))) < 1
+    assert np.linalg.norm(points.mean(axis=0)) > 10
+    np.testing.assert_allclose(geometric_median(points[:1], np.ones(1)), points[0])
