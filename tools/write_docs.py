@@ -322,7 +322,10 @@ def defaults_of(option, words):
 def command_line(results):
     """Every command with its options; settings are documented on their own page."""
     parts = []
-    for name, command in typer.main.get_command(cli.app).commands.items():
+    commands = typer.main.get_command(cli.app).commands
+    groups = {name: command.commands for name, command in commands.items() if hasattr(command, "commands")}
+    inner = {f"{name} {verb}": command for name, verbs in groups.items() for verb, command in verbs.items()}
+    for name, command in [*((name, one) for name, one in commands.items() if name not in groups), *inner.items()]:
         rows = []
         for option in command.params:
             words = (getattr(option, "help", None) or "").replace("\n", " ").replace("|", "\\|")
@@ -428,6 +431,29 @@ def of_replicates(what):
     return table
 
 
+def of_reference(name):
+    """One of the tables of docs/how-to/reference.md."""
+
+    def table(results):
+        known = results["reference"]
+        if name == "levels":
+            every = {}
+            for row in known["levels"]:
+                column = f"{row['images']} images, {row['level']:g}"
+                every.setdefault((row["law"], row["outlines"]), {})[column] = row["p"].partition(" ")[0]
+            return markdown([{"law": law, "outlines": count, **cells} for (law, count), cells in every.items()])
+        return markdown([*known["real"], *known["made"]] if name == "power" else known[name])
+
+    return table
+
+
+def markdown(rows):
+    """A table of rows with the same keys."""
+    lines = [list(rows[0]), ["---"] * len(rows[0])]
+    lines += [["" if cell is None else str(cell) for cell in row.values()] for row in rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
 def dock_table(results):
     """The docks in the manifest."""
     manifest = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))["contributions"]
@@ -483,6 +509,7 @@ BLOCKS = {
     **{name: of_power(name) for name in ("power", "power-bound", "power-draws", "power-level", "power-regret")},
     "real-data": real_rows,
     "reference": reference,
+    **{f"reference-{name}": of_reference(name) for name in ("levels", "power", "days", "chart", "discoveries")},
     **{
         f"replicates-{what}": of_replicates(what)
         for what in ("levels", "given", "small", "family", "power", "equivalence", "position", "real")

@@ -16,13 +16,13 @@ from .columns import FRAMES
 from .columns import plain as plain_name
 from .curve_table import CurveTable, Found, assembled, feature_text, plain, with_features
 from .geojson import geojson_parts, read_geojson
-from .geoparquet import geoparquet_bytes, read_geoparquet
+from .geoparquet import geoparquet_bytes, read_any_parquet, read_geoparquet
 from .imagej import read_roi, roi_zip_bytes
 from .layouts import LAYOUTS, layout_of, read_annotations, writer_of_layout
 from .morphometrics import read_chain_codes, read_tps
 from .npz import read_npz, write_npz
 from .rda import read_rda
-from .tables import csv_parts, parquet_bytes, read_csv, read_parquet
+from .tables import csv_parts, parquet_bytes, read_csv
 from .vector_files import read_vector_file
 from .xenium import in_microns
 
@@ -74,7 +74,7 @@ def _boundaries(read: Callable[..., Found]) -> Callable[..., Found]:
     return in_unit
 
 
-_CSV, _PARQUET = _boundaries(read_csv), _boundaries(read_parquet)
+_CSV, _PARQUET = _boundaries(read_csv), _boundaries(read_any_parquet)
 _ANNOTATIONS, _VECTORS = "file of annotations", "shapefile, GeoPackage or FlatGeobuf"
 _ANY, _OF_MAP = "as stated", "as stated, else pixel"
 _MAPS = "QGIS, ArcGIS, GeoPandas"

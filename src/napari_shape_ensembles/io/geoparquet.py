@@ -18,7 +18,7 @@ from ..outlines.reasons import HOLES
 from ..outlines.units import length_unit
 from .curve_table import FORMAT, CurveTable, Found, metadata
 from .outline_order import refuse_degrees
-from .tables import opened_parquet, pyarrow_modules
+from .tables import opened_parquet, pyarrow_modules, read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +55,13 @@ def polygons_bytes(rows: "pd.DataFrame", ensemble: Ensemble, more: dict[str, Any
     file = BytesIO()
     parquet.write_table(arrow, file)
     return file.getvalue()
+
+
+def read_any_parquet(path: StrPath, curve_column: str | None = None) -> Found:
+    """Read the curves of a Parquet file: polygons, which often have this extension too, or a table of vertices."""
+    with opened_parquet(path) as (file, _, _):
+        is_geoparquet = b"geo" in (file.schema_arrow.metadata or {})
+    return read_geoparquet(path) if is_geoparquet else read_parquet(path, curve_column)
 
 
 def read_geoparquet(path: StrPath) -> Found:

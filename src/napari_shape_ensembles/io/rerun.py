@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, Tree, file_checksum, is_archive, read_archive
-from ..comparison import Comparison, Experiment, compare, experiment, records
+from ..comparison import Comparison, Experiment, Reference, compare, experiment, records
 from ..comparison.compare import compare_again
 from ..comparison.inputs import InputFile, Inputs
 from ..comparison.result import software_versions
 from ..comparison.samples import comparable
-from ..comparison.saved import EXPERIMENT, LAYOUT
+from ..comparison.saved import EXPERIMENT, LAYOUT, REFERENCE
 from ..outlines import Ensemble, ObjectModel, Outlines
 from ..outlines.resolution import at_one_pixel_size
 from ..parameters import from_tree
@@ -215,7 +215,7 @@ def _traced_again(
 def rerun(
     path: StrPath, *, folder: StrPath | None = None, memory: float | None = None, progress: Listener | None = None
 ) -> Rerun:
-    """Rerun a saved comparison or experiment, and compare every number with the saved one.
+    """Rerun a saved comparison, experiment or reference, and compare every number with the saved one.
 
     Parameters
     ----------
@@ -261,6 +261,8 @@ def rerun(
     with reporting(progress):
         if is_archive(path, EXPERIMENT):
             return read_archive(path, EXPERIMENT, LAYOUT, lambda tree: _experiment_again(tree, folders, memory), memory)
+        if is_archive(path, REFERENCE):
+            return read_archive(path, REFERENCE, LAYOUT, lambda tree: _reference_again(tree, folders, memory), memory)
         return _comparison_again(Comparison.load(path, memory=memory), folders, memory)
 
 
@@ -308,6 +310,14 @@ def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None)
     after = {name: records.plain_array(value) for name, value in again.numbers().items()}
     versions = records.value(tree, "versions", dict)
     return Rerun(saved_numbers(before, after), (*notes, *_other_versions(versions)))
+
+
+def _reference_again(tree: Tree, folders: Sequence[Path], memory: float | None) -> Rerun:
+    saved = Reference.of_tree(tree)
+    images, notes = _traced_again(saved.inputs, folders, memory)
+    again = saved.of_images(images) if images else saved
+    before = records.columns_of_tree(records.value(tree, "numbers", dict))
+    return Rerun(saved_numbers(before, again.numbers()), (*notes, *_other_versions(saved.versions)))
 
 
 def _other_versions(saved: Mapping[str, str]) -> list[str]:

@@ -191,14 +191,10 @@ def parquet_bytes(table: CurveTable) -> bytes:
 
 
 def read_parquet(path: StrPath, curve_column: str | None = None) -> Found:
-    """Read the curves of a Parquet file with the same columns."""
+    """Read the curves of a Parquet file with the same columns; see `geoparquet.read_any_parquet`."""
     with opened_parquet(path) as (file, content, _):
         layout, rows = file.schema_arrow, file.metadata.num_rows
         pyarrow, parquet = pyarrow_modules()
-        if b"geo" in (layout.metadata or {}):
-            from .geoparquet import read_geoparquet  # which reads tables with the functions here
-
-            return read_geoparquet(path)
         if nested := [field.name for field in layout if pyarrow.types.is_nested(field.type)]:
             raise ContentError(f"its column {nested[0]} holds lists or records: remove it")
         reserve(rows * len(layout) * _BYTES_PER_CELL)
