@@ -80,7 +80,7 @@ def read_geoparquet(path: StrPath) -> Found:
                     f"its geometry is encoded as {about.get('encoding')!r}: save it as well-known binary (WKB)"
                 )
             meta = json.loads(known.get(FORMAT.encode(), b"{}"))
-            unit = _unit_of(about.get("crs") or {})
+            unit = unit_of_system(about.get("crs") or {})
             reserve_curves(size // _BYTES_PER_VERTEX, file.metadata.num_rows)
             types = pyarrow_modules()[0].types
             plain = [field.name for field in layout if field.name != name and not types.is_nested(field.type)]
@@ -91,7 +91,7 @@ def read_geoparquet(path: StrPath) -> Found:
     found = Found(meta=meta, calibrated=bool(meta or unit), unit="" if meta else unit)
     kept = []
     for place, geometry in enumerate(geometries):
-        ring = _outline(geometry, found)
+        ring = polygon_ring(geometry, found)
         if ring is not None:
             found.curves.append(ring)
             kept.append(place)
@@ -103,7 +103,7 @@ def read_geoparquet(path: StrPath) -> Found:
     return found
 
 
-def _unit_of(system: Tree) -> str:
+def unit_of_system(system: Tree) -> str:
     """Return the unit of length of a coordinate reference system in PROJJSON; empty if there is none."""
     base = system.get("source_crs", {}) if system.get("type") == "BoundCRS" else system
     parts = [part for part in [base, *base.get("components", [])] if isinstance(part, dict)]
@@ -118,7 +118,7 @@ def _unit_of(system: Tree) -> str:
     return length_unit({"metre": "m", "US survey foot": "survey_foot"}.get(stated, stated)) if stated else ""
 
 
-def _outline(geometry: Any, found: Found) -> np.ndarray | None:
+def polygon_ring(geometry: Any, found: Found) -> np.ndarray | None:
     """Return the outer ring of the largest polygon as rows and columns; count the parts and holes dropped."""
     parts = [] if geometry is None else shapely.get_parts(geometry).tolist()
     polygons = [part for part in parts if part.geom_type == "Polygon" and not part.is_empty]
