@@ -235,7 +235,7 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
             f"Whole {c.permuted} were permuted: the null distribution {c.settings.null!r} is for single outlines, and "
             "was not used."
         )
-    if c.inconclusive is None:
+    if c.inconclusive is None and not (c.undulation.rejected and c.scale.rejected):
         found += caveats_of_few(len(c.a), len(c.b))
     scales = spd.from_coordinates(c.space.scale_mean_, c.l)
     known = relative_precision(np.concatenate([coordinate_precision(side) for side in (c.a, c.b)]), scales)

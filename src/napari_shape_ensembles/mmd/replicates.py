@@ -958,9 +958,10 @@ def small_sample_test(
     require_testable(hypothesis)
     means = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
     given, units = hypothesis, np.asarray(within)
-    if counts is not None and np.ptp(counts) and (units > 0).all():
-        squares = (means / units) @ (means / units).T
-        weights = precisions(squares, float(means.shape[1]), counts, hypothesis)
+    varying = (units > 0) & (np.ptp(means, axis=0) > 1e-9 * np.abs(means).max(axis=0))
+    if counts is not None and np.ptp(counts) and varying.any():
+        scaled = means[:, varying] / units[varying]
+        weights = precisions(scaled @ scaled.T, float(varying.sum()), counts, hypothesis)
         means, hypothesis = means * weights[:, None], replace(hypothesis, weights=weights)
     nuisance, tested = hypothesis.nuisance, hypothesis.tested
     left = means - nuisance @ (nuisance.T @ means)
