@@ -199,6 +199,11 @@ class Reference(Saved):
             )
         self._at: dict[float | None, list[Measured]] = {None: measure(self.images, self.settings)}
         self._compared: dict[tuple[Any, ...], _Compared] = {}
+        if (many := len(self._chosen(None, self.outlines or 1))) < _MIN_IMAGES:
+            raise ValueError(
+                f"{counted(many, 'image')} of the reference {'has' if many == 1 else 'have'} {self.outlines} outlines: "
+                "draw fewer from each"
+            )
 
     def __len__(self) -> int:
         return len(set(self.replicates))
@@ -332,44 +337,33 @@ class Reference(Saved):
         """A row of `judge`, but for what depends on other images; arguments are those of `_prepared` and `measure`."""
         count = self._count(size, len(measured))
         reason, remarks = acquisition(query, measured, self.images, self._measured(size), count)
-        row: dict[str, Any] = {"outlines": len(measured), "drawn": count}
+        row: dict[str, Any] = {
+            "outlines": len(measured),
+            "drawn": count,
+            "compared": 0,
+            **dict.fromkeys((*(f"p_{test}" for test in TESTS), "p"), np.nan),
+            "least_p": 1.0,
+            "differs": None,
+            "reason": reason,
+            "what": "",
+            **dict.fromkeys(QUANTITIES, np.nan),
+            "remarks": "; ".join(remarks),
+        }
         if not count:
-            nothing = dict.fromkeys((*(f"p_{test}" for test in TESTS), "p"), np.nan)
-            ratios = dict.fromkeys(QUANTITIES, np.nan)
-            return {
-                **row,
-                "compared": 0,
-                **nothing,
-                "least_p": 1.0,
-                "differs": None,
-                "reason": reason,
-                "what": "",
-                **ratios,
-                "remarks": "; ".join(remarks),
-            }
+            return row
         found = self._judged(measured, size, count)
-        p_values = {f"p_{test}": _rank(found.scores[test]) if test in found.scores else np.nan for test in TESTS}
         units = len(found.compared.points["scale"])
-        least = 1 / (units + 1)
-        if not reason and least > self.significance:
-            reason = f"{counted(units, 'image')} with {counted(count, 'outline')} can show p = {least:.2g} at best"
+        row |= {"compared": units, "least_p": 1 / (units + 1), "p": _rank(joint(found.scores))}
+        row |= {f"p_{test}": _rank(scores) for test, scores in found.scores.items()}
+        if not reason and row["least_p"] > self.significance:
+            what = f"{counted(units, 'image')} with {counted(count, 'outline')}"
+            row["reason"] = f"{what} can show p = {row['least_p']:.2g} at best"
         every = quantities(measured.scale, measured.form, found.kept)
         ratios = {name: float(np.exp(every[name] - found.compared.usual[name])) for name in QUANTITIES}
         part = drawn(measured, count, [self.settings.seed, _QUERY])
         own = quantities(part.scale, part.form, found.kept)
         unusual = [name for name in QUANTITIES if self._is_unusual(found.compared.quantities[name], float(own[name]))]
-        return {
-            **row,
-            "compared": units,
-            **p_values,
-            "p": _rank(joint(found.scores)),
-            "least_p": least,
-            "differs": None,
-            "reason": reason,
-            "what": what_differs(ratios, unusual),
-            **ratios,
-            "remarks": "; ".join(remarks),
-        }
+        return row | ratios | {"what": what_differs(ratios, unusual)}
 
     def _is_unusual(self, usual: Real, value: float) -> bool:
         values = np.append(usual, value)
@@ -401,9 +395,9 @@ class Reference(Saved):
 
         It follows from the numbers of outlines of all images alone, the query's included.
         """
-        if self.outlines is not None:
-            return min(self.outlines, own)
         numbers = self._numbers(size)
+        if self.outlines is not None or not max(numbers):
+            return min(self.outlines or own, own, max(numbers))
         compared = min(max(self._needed, ceil(_COMPARED * len(numbers))), len(numbers))
         return min(sorted([*numbers, own], reverse=True)[compared], own) or min(own, 1)
 
@@ -534,8 +528,9 @@ class Reference(Saved):
                 points = {test: np.stack([getattr(part, test) for part in before]) for test in TESTS}
                 points["form"] = points["form"][..., kept]
                 scores = joint({test: unlikeness(some).scores for test, some in points.items() if some.size})
-                larger = int((scores > scores[-1] * (1 + _ROUNDING)).sum())
-                equal = int((scores >= scores[-1] * (1 - _ROUNDING)).sum()) - larger
+                tie = _ROUNDING * abs(scores[-1])
+                larger = int((scores > scores[-1] + tie).sum())
+                equal = int((scores >= scores[-1] - tie).sum()) - larger
                 p_values.append((larger + (1 - ties.random()) * equal) / len(scores))
                 remarks.append("")
         p = np.array(p_values, dtype=np.float64)
