@@ -14,7 +14,7 @@ import argparse
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 from imageio.v3 import imread
@@ -256,9 +256,10 @@ def cost(args):
         return Ensemble(draw_forms(rng, 200, roughness=0.05, waves=(8, 14), vertices=96) @ scales, name=f"{place}")
 
     images, start = [image(place) for place in range(100)], perf_counter()
-    reference, made_at = Reference(images), perf_counter()
+    reference, made_at, used = Reference(images), perf_counter(), process_time()
     reference.judge([images[place % 100] for place in range(1000)])
-    return [printed(reference=round(made_at - start, 1), judged=round(perf_counter() - made_at, 1))]
+    judged_in, processor = perf_counter() - made_at, process_time() - used
+    return [printed(reference=round(made_at - start, 1), judged=round(judged_in, 1), processor=round(processor, 1))]
 
 
 def main():

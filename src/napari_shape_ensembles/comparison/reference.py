@@ -24,7 +24,7 @@ from ..outlines import Ensemble
 from ..outlines.resolution import at_one_pixel_size, at_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
-from ..progress import Listener, report, reporting
+from ..progress import Listener, over_blocks, report, reporting
 from ..shapes.conformal import conformal_p_values
 from ..words import counted, distinct, listed
 from . import records
@@ -299,15 +299,14 @@ class Reference(Saved):
         if correction not in ("none", "fdr", "family"):
             raise ValueError(f"correction must be none, fdr or family, not {correction!r}")
         queries = [image for ensemble in _ensembles(images) for image in _by_image(ensemble)]
-        names, rows = distinct([one.name for one in queries]), []
         with reporting(progress):
-            report("measuring outlines", 0, len(queries))
+            report("measuring outlines", 0, 2)
             prepared = [self._prepared(query) for query in queries]
             measured = measure([query for query, _ in prepared], self.settings)
-            for place, ((query, size), one) in enumerate(zip(prepared, measured, strict=True)):
-                report(names[place], place, len(queries))
-                rows.append({"name": names[place], **self._row(query, size, one)})
-        table = pd.DataFrame(rows)
+            report("comparing images", 1, 2)
+            rows = over_blocks(lambda one: self._row(*one[0], one[1]), list(zip(prepared, measured, strict=True)))
+        names = distinct([one.name for one in queries])
+        table = pd.DataFrame([{"name": name, **row} for name, row in zip(names, rows, strict=True)])
         p_adjusted = adjusted(table["p"].to_numpy(), "family" if correction == "family" else "fdr")
         table.insert(list(table).index("p") + 1, "p_adjusted", p_adjusted)
         deciding = table["p" if correction == "none" else "p_adjusted"]
