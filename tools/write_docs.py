@@ -471,11 +471,36 @@ PAGES = {
     DOCS / "gallery.md": lambda results: gallery.gallery_page(results["gallery"]),
     DOCS / "why-gallery.md": lambda results: gallery.why_page(results["gallery"], results["simulated"]),
 }
+
+
+def formats_table(results):
+    """All formats of outlines, with programs, extensions, directions and units, from the registries of the readers."""
+    from napari_shape_ensembles.io.curve_files import FORMATS
+    from napari_shape_ensembles.io.layouts import LAYOUTS
+
+    rows = {}
+    for ending, kind in FORMATS.items():
+        if kind.programs:
+            endings, _, writes = rows.get((kind.name, kind.unit), ([], "", False))
+            rows[kind.name, kind.unit] = ([*endings, ending], kind.programs, writes or kind.write is not None)
+    for ending, layouts in LAYOUTS.items():
+        for layout in layouts:
+            endings, programs, writes = rows.get((layout.name, layout.unit), ([], layout.programs, False))
+            endings = endings if ending in endings else [*endings, ending]
+            rows[layout.name, layout.unit] = (endings, programs, writes or layout.write is not None)
+    lines = ["| format | written or read by | extension | out | unit |", "|---|---|---|---|---|"]
+    for (name, unit), (endings, programs, writes) in rows.items():
+        listed = ", ".join(f"`{ending}`" for ending in endings)
+        lines.append(f"| {name} | {programs} | {listed} | {'✓' if writes else ''} | {unit} |")
+    return "\n".join(lines)
+
+
 BLOCKS = {
     "command-line": command_line,
     "demo-caption": demo_caption,
     "descriptors": descriptor_words,
     "docks": dock_table,
+    "formats": formats_table,
     "large": large_table,
     "method-comparison": method_comparison,
     "paper": paper_table,

@@ -132,14 +132,17 @@ def test_outlines_in_space_are_refused_and_those_of_planes_are_not(tmp_path):
     assert_all(read(tmp_path, frame.drop(columns="frame").assign(z=frame["frame"])))
 
 
-@pytest.mark.parametrize("names", [("X", "Y"), ("vertex_x", "vertex_y"), ("X [px]", "Y [px]"), ("x_coord", "Y_Coord")])
+@pytest.mark.parametrize(
+    "names", [("X", "Y"), ("vertex_x", "vertex_y"), ("x_px", "y_px"), ("X [px]", "Y [px]"), ("x_coord", "Y_Coord")]
+)
 def test_names_of_coordinates_are_not_case_sensitive(tmp_path, names):
     frame = table("frame", "Cell ID").rename(columns=dict(zip("xy", names, strict=True)))
     assert_all(read(tmp_path, frame))
 
 
-def test_a_unit_in_the_name_of_a_column_is_that_of_the_outlines(tmp_path):
-    frame = table("frame", "id").rename(columns={"x": "x (µm)", "y": "y (µm)"})
+@pytest.mark.parametrize("names", [("x (µm)", "y (µm)"), ("X_um", "Y_um"), ("x [micron]", "y [micron]")])
+def test_a_unit_in_the_name_of_a_column_is_that_of_the_outlines(tmp_path, names):
+    frame = table("frame", "id").rename(columns=dict(zip("xy", names, strict=True)))
     assert read(tmp_path, frame).ensemble.unit == "µm"
 
 

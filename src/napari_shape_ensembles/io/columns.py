@@ -13,6 +13,7 @@ import numpy as np
 
 from .._types import Index, Real
 from ..archive import ContentError
+from ..outlines.units import length_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _COORDINATES = (
     ("row", "column"), ("row", "col"), ("axis0", "axis1"), ("y", "x"), ("vertexy", "vertexx"), ("ycoord", "xcoord"),
     ("ycoordinate", "xcoordinate"), ("coordy", "coordx"), ("posy", "posx"), ("positiony", "positionx"),
-    ("ypos", "xpos"), ("yposition", "xposition"), ("pointy", "pointx"), ("ypx", "xpx"), ("ypixel", "xpixel"),
+    ("ypos", "xpos"), ("yposition", "xposition"), ("pointy", "pointx"),
 )  # fmt: skip
 _DEPTHS = ("z", "vertexz", "zcoord", "axis2", "coordz", "posz", "zposition", "depth")
 _IDS = (
@@ -42,6 +43,9 @@ FRAMES = (
     "slicenumber", "plane", "planeid", "z", "zslice", "zindex", "zplane", "section",
 )  # fmt: skip
 
+# A unit at the end of a name: in brackets, or one of these.
+_UNIT = re.compile(r"\s*[\[(]\s*([^\])]+?)\s*[\])]\s*$|[ _](px|pixels?|[uµμ]m|microns?|nm|mm)$", re.IGNORECASE)
+_SPELLINGS = {"um": "µm", "μm": "µm"}
 # Minimum vertices of a curve; minimum vertices for jump detection; and jump threshold in median steps.
 _MIN_VERTICES, MANY_VERTICES, MIN_JUMP = 3, 30, 20
 # An outline closes on itself if its last edge is at most this many times its median edge; one of few vertices, half.
@@ -53,14 +57,19 @@ _MAX_NAMED = 8
 
 
 def plain(name: object) -> str:
-    """Return a name without case, spaces, punctuation and a unit in brackets: "Cell ID" and "cell_id" are alike."""
-    return re.sub(r"[^a-z0-9]", "", re.sub(r"\s*[\[(].*[\])]\s*$", "", str(name)).lower())
+    """Return a name without case, spaces, punctuation and its unit: "Cell ID" and "cell_id" are alike."""
+    return re.sub(r"[^a-z0-9]", "", _UNIT.sub("", str(name)).lower())
 
 
 def unit_in(name: object) -> str:
-    """Return the unit that a column states in brackets, such as "x [µm]"; empty if there is none."""
-    stated = re.search(r"[\[(]\s*([^\])]+?)\s*[\])]\s*$", str(name))
-    return stated.group(1) if stated else ""
+    """Return the unit of length that the name of a column states, as "x [µm]" and "x_um" do; empty if there is none."""
+    stated = _UNIT.search(str(name))
+    if stated is None:
+        return ""
+    try:
+        return length_unit(_SPELLINGS.get(unit := stated.group(1) or stated.group(2), unit))
+    except ContentError:
+        return ""
 
 
 @dataclass(frozen=True)

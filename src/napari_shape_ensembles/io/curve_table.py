@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._types import Real
 from ..archive import ContentError, Tree
+from ..budget import OverBudgetError
 from ..outlines import Ensemble
 from ..outlines.extract import signed_area
 from ..outlines.reasons import NOT_POLYGON, PARTS, UNREADABLE, Reason, of_rows, rows_of
@@ -180,6 +181,10 @@ class Found:
         Whether the curves are in the unit that `meta` states, rather than in pixels.
     unit : str
         Unit of calibrated curves without `meta`.
+    traced : int
+        Number of curves that were traced from masks of pixels.
+    tracing : mapping
+        How these were traced; see `Ensemble`.
     error : Exception, optional
         Why an entry cannot be read; see `leave_out`.
     """
@@ -191,10 +196,20 @@ class Found:
     meta: Tree = field(default_factory=dict)
     calibrated: bool = False
     unit: str = ""
+    traced: int = 0
+    tracing: Tree = field(default_factory=dict)
     error: Exception | None = None
 
     def leave_out(self, error: Exception) -> None:
-        """Count an entry that cannot be read; if none can, the error is raised for the file."""
+        """Count an entry that cannot be read; if none can, the error is raised for the file.
+
+        Raises
+        ------
+        OverBudgetError
+            If that is the error.
+        """
+        if isinstance(error, OverBudgetError):
+            raise error
         self.dropped[UNREADABLE] += 1
         self.error = error
 
@@ -260,6 +275,8 @@ def assembled(found: Found, name: str) -> CurveTable:
         "filled": int(found.meta.get("filled", 0)),
         "tracing": {str(choice): value for choice, value in dict(found.meta.get("tracing", {})).items()},
     }
+    if found.traced and found.traced == len(found.curves):
+        traced |= {"pixel_size": (1.0, 1.0), "tracing": found.tracing}
     kept = Ensemble(curves, name=called, unit=unit, ids=ids, dropped=dropped, images=images, **traced)
     place = pd.Index(ids).get_indexer(kept.ids)
     features = _typed(features.iloc[place].reset_index(drop=True) if features.shape[1] else _no_features(), found.meta)

@@ -21,11 +21,12 @@ from ..archive import ContentError, StrPath, errors_named, opened
 from ..budget import budget, reserve
 from ..outlines.exchange import needed
 from .content import bytes_of, decompressed
+from .oina import read_oina
 
 Grid = Literal["square", "hexagonal"]
 
 #: File extensions of supported maps.
-ENDINGS = (".ang", ".ctf", ".h5", ".hdf5", ".h5ebsd", ".ang.gz", ".ctf.gz")
+ENDINGS = (".ang", ".ctf", ".h5", ".hdf5", ".h5ebsd", ".h5oina", ".ang.gz", ".ctf.gz")
 NOT_INDEXED = -1
 
 # Memory in bytes per point while parsing a text map, per number of any map, and number of simultaneous copies.
@@ -158,7 +159,8 @@ def read_ebsd(path: StrPath, *, memory: float | None = None) -> EBSDMap:
     Parameters
     ----------
     path : path
-        .ang (EDAX, EMsoft, ASTAR), .ctf (Oxford, Bruker, MTEX), either also as .gz, or HDF5 (Bruker, EMsoft, orix).
+        .ang (EDAX, EMsoft, ASTAR), .ctf (Oxford, Bruker, MTEX), either also as .gz, .h5oina (Oxford), or HDF5
+        (Bruker, EMsoft, orix).
     memory : float, optional
         Memory limit in GiB; by default 4.
 
@@ -196,10 +198,13 @@ def read_ebsd(path: StrPath, *, memory: float | None = None) -> EBSDMap:
         needed("orix", "ebsd", "an orientation map")
         from orix import io
 
+        name = Path(path).name.removesuffix(".gz").rpartition(".")[0]
+        if ending == ".h5oina":
+            return _map(read_oina(path), name)
         with _readable(Path(path), ending) as readable, warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="loadtxt: input contained no data")  # an error follows
             options = {"autogen_names": False} if readable.suffix.lower() == ".ang" else {}
-            return _map(io.load(str(readable), **options), Path(path).name.removesuffix(".gz").rpartition(".")[0])
+            return _map(io.load(str(readable), **options), name)
 
 
 @contextmanager

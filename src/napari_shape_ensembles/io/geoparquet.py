@@ -18,7 +18,7 @@ from ..outlines.reasons import HOLES
 from ..outlines.units import length_unit
 from .curve_table import FORMAT, CurveTable, Found, metadata
 from .outline_order import refuse_degrees
-from .tables import opened_parquet, pyarrow_modules
+from .tables import opened_parquet, pyarrow_modules, read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +57,13 @@ def polygons_bytes(rows: "pd.DataFrame", ensemble: Ensemble, more: dict[str, Any
     return file.getvalue()
 
 
+def read_any_parquet(path: StrPath, curve_column: str | None = None) -> Found:
+    """Read the curves of a Parquet file: polygons, which often have this extension too, or a table of vertices."""
+    with opened_parquet(path) as (file, _, _):
+        is_geoparquet = b"geo" in (file.schema_arrow.metadata or {})
+    return read_geoparquet(path) if is_geoparquet else read_parquet(path, curve_column)
+
+
 def read_geoparquet(path: StrPath) -> Found:
     """Read the polygons of any GeoParquet file, with the other columns as features."""
     try:
@@ -73,7 +80,7 @@ def read_geoparquet(path: StrPath) -> Found:
                     f"its geometry is encoded as {about.get('encoding')!r}: save it as well-known binary (WKB)"
                 )
             meta = json.loads(known.get(FORMAT.encode(), b"{}"))
-            unit = _unit_of(about.get("crs") or {})
+            unit = unit_of_system(about.get("crs") or {})
             reserve_curves(size // _BYTES_PER_VERTEX, file.metadata.num_rows)
             types = pyarrow_modules()[0].types
             plain = [field.name for field in layout if field.name != name and not types.is_nested(field.type)]
@@ -84,7 +91,7 @@ def read_geoparquet(path: StrPath) -> Found:
     found = Found(meta=meta, calibrated=bool(meta or unit), unit="" if meta else unit)
     kept = []
     for place, geometry in enumerate(geometries):
-        ring = _outline(geometry, found)
+        ring = polygon_ring(geometry, found)
         if ring is not None:
             found.curves.append(ring)
             kept.append(place)
@@ -96,7 +103,7 @@ def read_geoparquet(path: StrPath) -> Found:
     return found
 
 
-def _unit_of(system: Tree) -> str:
+def unit_of_system(system: Tree) -> str:
     """Return the unit of length of a coordinate reference system in PROJJSON; empty if there is none."""
     base = system.get("source_crs", {}) if system.get("type") == "BoundCRS" else system
     parts = [part for part in [base, *base.get("components", [])] if isinstance(part, dict)]
@@ -111,7 +118,7 @@ def _unit_of(system: Tree) -> str:
     return length_unit({"metre": "m", "US survey foot": "survey_foot"}.get(stated, stated)) if stated else ""
 
 
-def _outline(geometry: Any, found: Found) -> np.ndarray | None:
+def polygon_ring(geometry: Any, found: Found) -> np.ndarray | None:
     """Return the outer ring of the largest polygon as rows and columns; count the parts and holes dropped."""
     parts = [] if geometry is None else shapely.get_parts(geometry).tolist()
     polygons = [part for part in parts if part.geom_type == "Polygon" and not part.is_empty]

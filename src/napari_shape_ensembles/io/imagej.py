@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._types import Real
-from ..archive import ContentError, StrPath
+from ..archive import ContentError, StrPath, opened
 from ..budget import reserve_curves
 from ..outlines.exchange import needed
 from ..outlines.reasons import NOT_POLYGON, OPEN
@@ -101,6 +101,12 @@ def read_roi(path: StrPath) -> Found:
         reserve_curves(sum(entry.file_size for entry in entries) // _VERTEX_BYTES, len(entries))
         regions = unpacked(archive, {entry.filename for entry in entries})
         return _found((PurePosixPath(name).stem, data) for name, data in regions)
+
+
+def holds_regions(path: StrPath) -> bool:
+    """Whether a zip has entries that are ImageJ regions by their names."""
+    with opened(path) as file, zipfile.ZipFile(file) as archive:
+        return any(entry.filename.lower().endswith(".roi") for entry in archive.infolist())
 
 
 def _found(entries: Iterable[tuple[str, bytes]]) -> Found:

@@ -26,7 +26,7 @@ from ..progress import as_part, report
 from ..words import account_of, counted, listed
 from .calibration import Calibration
 from .content import unpacked
-from .curve_files import FORMATS, read_curves
+from .curve_files import FORMATS, format_of, read_curves
 from .curve_table import FORMAT, CurveTable, feature_text
 from .drawn import one_frame, with_recipe
 from .ebsd import ENDINGS as MAPS
@@ -42,7 +42,7 @@ from .outputs import CURVES, LABELS, is_result
 from .settings_file import SettingsFile
 
 # In a folder, such files are usually notes, settings and other data rather than outlines.
-_AMBIGUOUS = (".txt", ".json", ".npy", ".h5", ".hdf5")
+_AMBIGUOUS = (".txt", ".json", ".xml", ".npy", ".h5", ".hdf5")
 _IMAGES = tuple(ending for ending in (*ENDINGS, *MAPS) if ending not in _AMBIGUOUS)
 _IN_FOLDERS = (*_IMAGES, ZARR, *(ending for ending in FORMATS if ending not in _AMBIGUOUS))
 
@@ -196,7 +196,7 @@ def _is_segmented(path: Path) -> bool:
 
 
 def _holds_curves(path: Path) -> bool:
-    return path.suffix.lower() in FORMATS and not path.name.lower().endswith((*_IMAGES, ZARR))
+    return format_of(path) is not None and not path.name.lower().endswith((*_IMAGES, ZARR))
 
 
 def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) -> list[str]:
@@ -481,7 +481,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         return found
     if not is_whole and part != ImagePart(feature=part.feature):
         raise ContentError(f"{path.name}: holds curves, so there is no {part}: give one file per row")
-    if ending not in FORMATS:
+    if format_of(path) is None:
         raise ContentError(
             f"{path.name}: unknown format; the extension is not one of images ({', '.join(ENDINGS)}, {ZARR}), "
             f"orientation maps ({', '.join(MAPS)}) or curves ({', '.join(FORMATS)})"

@@ -20,7 +20,7 @@ from ..comparison.design import with_numbers
 from ..outlines.exchange import needed
 from ..outlines.reasons import OPEN, Reason
 from .columns import Roles, ids_of, image_names, jumps, roles_of, unit_in, varies
-from .content import bytes_of, decoded, is_number
+from .content import bytes_of, decoded, decompressed, is_number
 from .curve_table import FORMAT, CurveTable, Found, metadata
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _cells(values: Sequence[Any]) -> str:
 
 def read_csv(path: StrPath, curve_column: str | None = None) -> Found:
     """Read the curves of a CSV file: our own, napari's shapes, or any with columns of coordinates."""
-    content = bytes_of(path)
+    content = decompressed(bytes_of(path))
     reserve(content.count(b",") * _BYTES_PER_CELL)
     reserve_curves(content.count(b"\n"))
     meta = _stated_in(content)
@@ -191,14 +191,10 @@ def parquet_bytes(table: CurveTable) -> bytes:
 
 
 def read_parquet(path: StrPath, curve_column: str | None = None) -> Found:
-    """Read the curves of a Parquet file with the same columns."""
+    """Read the curves of a Parquet file with the same columns; see `geoparquet.read_any_parquet`."""
     with opened_parquet(path) as (file, content, _):
         layout, rows = file.schema_arrow, file.metadata.num_rows
         pyarrow, parquet = pyarrow_modules()
-        if b"geo" in (layout.metadata or {}):
-            from .geoparquet import read_geoparquet  # which reads tables with the functions here
-
-            return read_geoparquet(path)
         if nested := [field.name for field in layout if pyarrow.types.is_nested(field.type)]:
             raise ContentError(f"its column {nested[0]} holds lists or records: remove it")
         reserve(rows * len(layout) * _BYTES_PER_CELL)

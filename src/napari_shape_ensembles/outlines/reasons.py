@@ -31,7 +31,6 @@ _SENTENCES = {
     "frames": "in other frames, where the same objects are seen again",
     "unreadable": "entries that cannot be read",
     "nuclei": "nuclei of cells, whose own outlines are used",
-    "masks": "run-length masks (not polygons)",
     "ellipses": "ellipses, of which the table holds only the box",
 }
 
