@@ -450,7 +450,7 @@ def test_components_without_variation_are_omitted():
 def test_the_number_of_replicates_needed_is_reported():
     assert [least_p(n, n) for n in (3, 4, 5, 6)] == pytest.approx([0.1, 2 / 70, 2 / 252, 2 / 924])
     assert replicates_needed(0.01) == 5
-    assert replicates_needed(0.01, parts=3) == 6
+    assert [replicates_needed(row / 2) for row in (0.05, 0.01)] == [5, 6]
 
 
 @pytest.mark.parametrize("sizes", [(3, 3), (5, 5), (2, 7), (4, 9)])
