@@ -131,7 +131,7 @@ class Comparison(Sealed, Saved):
     >>> result.t.shape, result.l.shape
     ((469, 10), (469, 3))
     >>> result.scale.p_value, result.scale.threshold < result.scale.mmd
-    (0.005, True)
+    (0.001004016064257028, True)
     """
 
     FORMAT = COMPARISON
@@ -554,7 +554,7 @@ class Comparison(Sealed, Saved):
         >>> a, b = samples.powder_outlines().ensembles()
         >>> numbers = compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).numbers()
         >>> numbers["case"], numbers["scale.p_value"], numbers["coordinates.t"].shape
-        ('1∧0', 0.005, (469, 10))
+        ('1∧0', 0.001004016064257028, (469, 10))
         """
         tree = self.to_tree()
         known = ("space", "coordinates", "undulation", "scale", "matches")

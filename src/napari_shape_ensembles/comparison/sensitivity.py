@@ -32,7 +32,7 @@ class ArchetypeSensitivity:
     >>> a, b = samples.powder_outlines().ensembles()
     >>> result = compare(a, b, landmarks=60, rank=10, permutations=199)
     >>> archetype_sensitivity(result, archetypes=2).p_values("scale")
-    (0.005, 0.005)
+    (0.001004016064257028, 0.001004016064257028)
     """
 
     comparisons: tuple[Comparison, ...]

@@ -73,7 +73,7 @@ class Finding:
     --------
     >>> from napari_shape_ensembles import quality, samples
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> few = quality(a, b[[i < 4 for i in range(len(b))]]).serious[0]
+    >>> few = quality(a, b[[i < 4 for i in range(len(b))]]).findings[0]
     >>> few.check, few.limit, few.where
     ('few curves', 10, 'Powder, field 2, drawn by hand')
     """
@@ -174,7 +174,7 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     >>> quality(a, b).serious
     ()
     >>> quality(a[[i < 4 for i in range(len(a))]], b).findings[0].text
-    'Powder, field 2, drawn by hand has only 4 curves: only large differences can be detected'
+    'Powder, field 1, drawn by hand has only 4 curves: only large differences can be detected'
     """
     expect(a, Ensemble, "quality takes one ensemble or two")
     sides = [_checked(a.name or "A", a)]
