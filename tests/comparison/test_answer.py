@@ -8,7 +8,7 @@ import pytest
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.comparison import answer
-from napari_shape_ensembles.comparison.answer import differing, ratio_words, statements
+from napari_shape_ensembles.comparison.answer import differing, named, ratio_words, statements
 
 QUICK = Settings(landmarks=60, rank=10, permutations=499)
 
@@ -30,6 +30,7 @@ def wider(curves):
 def test_a_part_does_not_differ_where_the_test_does_not_reject():
     result = pair(larger)
     assert differing(result.scale) == ("size",)
+    assert named(result) == {"scale": ("size",), "undulation": ()}
     undetected = replace(result, scale=replace(result.scale, rejected=False))
     assert differing(undetected.scale) == ()
     assert statements(undetected) == []

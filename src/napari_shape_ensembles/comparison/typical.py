@@ -13,7 +13,7 @@ from ..outlines import Ensemble
 from ..progress import one_library_thread
 from ..shapes import grassmann, register, to_landmarks
 from ..shapes.lobes import BANDS
-from .answer import differing
+from .answer import named
 from .learning import KNOWN
 from .parts import form_descriptors
 from .quantities import COARSE
@@ -32,6 +32,8 @@ _MAX_COMPARED = 1000
 _CENTRAL_SHARE = 0.25
 # Landmarks of outlines that are drawn: enough for figures of a few centimeters.
 _LANDMARKS = 200
+# What typical outlines are chosen by if a quantity differs that is not one of their own.
+_CHOSEN_BY = {"spread of size": "size", "lobes": "coarse form"}
 # Median absolute deviations per standard deviation of a normal distribution.
 _MAD = 1.482602218505602
 
@@ -72,8 +74,8 @@ def typical_rows(comparison: Comparison, count: int = DRAWN) -> tuple[Index, Ind
     """
     first, total = len(comparison.a), len(comparison.t)
     quantities = _standardized(_described(comparison), first)
-    differ = [name for test in (comparison.scale, comparison.undulation) for name in differing(test)]
-    compared = {name: quantities[name] for name in quantities if any(name in one for one in differ)} or quantities
+    differ = {_CHOSEN_BY.get(name, name) for of_test in named(comparison).values() for name in of_test}
+    compared = {name: quantities[name] for name in quantities if name in differ} or quantities
     weights = np.ones(total)
     if (image := comparison.replicates) is not None:
         weights = 1 / np.bincount(image)[image]
