@@ -14,12 +14,15 @@ from scipy.special import ndtr
 from .._types import Index, Real
 from ..mmd.replicates import DRAWS, Hypothesis, joint_p_values, rounded_ties
 from ..progress import cancellation_check
+from .learning import KNOWN
 
 # Labelings per block of permutations, in numbers.
 _PER_BLOCK = 2_000_000
 # Of more curves the statistics are normal: permutations would take a minute.
 _MAX_PERMUTED = 20_000
 _TINY = 1e-300
+# Standard error of a difference, relative to the standard deviation of the values, below which it is rounding error.
+_LEAST_ERROR = 1e-9
 
 
 class Difference(NamedTuple):
@@ -57,7 +60,10 @@ def adjusted_difference(values: Real, labels: NDArray[np.bool_], covariates: Rea
     basis = np.concatenate([np.full((count, 1), count**-0.5), u[:, sizes > 1e-8 * sizes.max(initial=1)]], axis=1)
     rest = values - basis @ (basis.T @ values)
     freedom = max(count - basis.shape[1] - 1, 1)
-    found, errors, leave = np.empty(len(labels)), np.empty(len(labels)), cancellation_check()
+    found, errors, leave = np.zeros(len(labels)), np.ones(len(labels)), cancellation_check()
+    # Values that do not vary within the groups have an error of zero: a difference of them is limited instead.
+    if (floor := _LEAST_ERROR * float(values.std())) <= _LEAST_ERROR * KNOWN:
+        return Difference(found, errors)
     step = max(_PER_BLOCK // count, 1)
     for start in range(0, len(labels), step):
         leave()
@@ -67,26 +73,26 @@ def adjusted_difference(values: Real, labels: NDArray[np.bool_], covariates: Rea
         squares = np.maximum((group**2).sum(axis=1), _TINY)
         found[part] = group @ rest / squares
         left = rest - found[part, None] * group
-        errors[part] = np.sqrt(((group * left) ** 2).sum(axis=1) * count / freedom) / squares
+        errors[part] = np.sqrt(((group * left) ** 2).sum(axis=1) * count / freedom) / squares + floor
     return Difference(found, errors)
 
 
 def family_p_values(differences: Mapping[str, Difference]) -> dict[str, tuple[float, float]]:
     """p-value of each quantity, and the one adjusted for the others on the same labelings (step-down min-p)."""
-    statistics = np.stack(
-        [
-            np.divide(np.abs(one.value), one.error, out=np.zeros_like(one.value), where=one.error > _TINY)
-            for one in differences.values()
-        ]
-    )
-    # Too many curves to permute: normal.
-    each = 2 * ndtr(-statistics) if statistics.shape[1] == 1 else joint_p_values(rounded_ties(statistics))[0]
-    order = np.argsort(each[:, 0], kind="stable")
-    adjusted, least = np.empty(len(order)), 0.0
+    statistics = np.stack([np.abs(one.value) / one.error for one in differences.values()])
+    if statistics.shape[1] == 1:  # too many curves to permute: normal, with Holm's correction
+        each = 2 * ndtr(-statistics)
+    else:
+        statistics = rounded_ties(statistics)
+        each = joint_p_values(statistics)[0]
+    order, found, least = np.argsort(each[:, 0], kind="stable"), dict[str, tuple[float, float]](), 0.0
     for place, one in enumerate(order.tolist()):
-        among = each[order[place:]]
-        joint = float(np.mean(among.min(axis=0) <= each[one, 0])) if each.shape[1] > 1 else len(among) * each[one, 0]
-        least = adjusted[one] = min(max(least, joint), 1.0)
-    return {
-        name: (float(p), float(max(p, joint))) for name, p, joint in zip(differences, each[:, 0], adjusted, strict=True)
-    }
+        rest, p = order[place:], float(each[one, 0])
+        if statistics.shape[1] > 1:
+            joint = joint_p_values(statistics[rest])[1]  # ties of p-values broken by the statistics
+            adjusted = float(np.mean(joint <= joint[0]))
+        else:
+            adjusted = len(rest) * p
+        least = max(least, min(adjusted, 1.0), p)
+        found[list(differences)[one]] = p, least
+    return found

@@ -58,7 +58,7 @@ def headline(result: Comparison) -> Headline:
     >>> a, b = samples.powder_outlines().ensembles()
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> headline(result).sentence
-    "B's outlines are smaller: 0.81 times A's (0.69 to 0.96). No difference in form was detected."
+    'Size or elongation differs, but no single quantity can be named. No difference in form was detected.'
     """
     size = result.components["size"]
     sizes = tuple(
