@@ -15,12 +15,10 @@ def waved(count, seed, *, lobes=1.0, fine=1.0):
     """Outlines of 2 to 5 lobes and 7 to 14 fine waves, all of random phases."""
     rng, angle = np.random.default_rng(seed), 2 * np.pi * np.arange(240) / 240
     curves = []
+    heights = {k: 0.06 * lobes / np.sqrt(k - 1) for k in range(2, 6)} | dict.fromkeys(range(7, 15), 0.012 * fine)
     for _ in range(count):
         radius = np.ones(240)
-        for waves, height in (
-            *((k, 0.06 * lobes / np.sqrt(k - 1)) for k in range(2, 6)),
-            *((k, 0.012 * fine) for k in range(7, 15)),
-        ):
+        for waves, height in heights.items():
             radius += height * abs(1 + 0.3 * rng.normal()) * np.cos(waves * angle + rng.uniform(0, 2 * np.pi))
         radius *= 20 * np.exp(0.15 * rng.normal())
         curves.append(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1))
