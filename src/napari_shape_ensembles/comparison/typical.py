@@ -14,6 +14,7 @@ from ..progress import one_library_thread
 from ..shapes import grassmann, register, to_landmarks
 from ..shapes.lobes import BANDS
 from .answer import named
+from .estimates import QUANTITIES
 from .learning import KNOWN
 from .parts import form_descriptors
 from .quantities import COARSE
@@ -69,12 +70,17 @@ def typical_rows(comparison: Comparison, count: int = DRAWN) -> tuple[Index, Ind
     -----
     An outline is as typical as its mean distance to the others of its group is small: robust to outliers, and an
     outline of the sample. Of the quarter of a group that is most typical in all quantities, these are the most typical
-    in those that differ. A quantity counts as one whatever its number of columns, each in robust standard deviations
-    within the groups. If images were permuted, these have equal weights.
+    in those that differ: in the named ones, or in all of a test that rejects if none is named. A quantity counts as one
+    whatever its number of columns, each in robust standard deviations within the groups. If images were permuted, these
+    have equal weights.
     """
     first, total = len(comparison.a), len(comparison.t)
     quantities = _standardized(_described(comparison), first)
-    differ = {_CHOSEN_BY.get(name, name) for of_test in named(comparison).values() for name in of_test}
+    differ = set[str]()
+    for test, names in named(comparison).items():
+        # Where a test rejects and no quantity can be named, all of that test.
+        every = [name for name, of in QUANTITIES.items() if of == test and getattr(comparison, test).rejected]
+        differ |= {_CHOSEN_BY.get(name, name) for name in names or every}
     compared = {name: quantities[name] for name in quantities if name in differ} or quantities
     weights = np.ones(total)
     if (image := comparison.replicates) is not None:
