@@ -14,7 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from napari_shape_ensembles.archive import MANIFEST, is_archive, read_archive, replacing, write_archive
+from napari_shape_ensembles.archive import (
+    MANIFEST,
+    all_or_none,
+    is_archive,
+    read_archive,
+    replacing,
+    write_archive,
+    write_bytes,
+)
 
 KIND = "test tree"
 
@@ -262,3 +270,22 @@ def test_changed_bytes_are_detected_or_harmless(tmp_path_factory, data):
     with suppress(ValueError):
         part = read(path)["part"]
     assert part is None or (part["name"], part["values"].tolist()) == ("a", [0, 1, 2, 3, 4])
+
+
+def test_files_written_together_are_replaced_together_or_not_at_all(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_bytes(b"before")
+
+    def write(last):
+        with all_or_none():
+            write_bytes(tmp_path / "a", b"after")
+            assert (tmp_path / "a").read_bytes() == b"before"
+            if not last:
+                raise OSError("no space left on device")
+            write_bytes(tmp_path / "b", b"after")
+
+    with pytest.raises(OSError, match="no space"):
+        write(last=False)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"before", "b": b"before"}
+    write(last=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"after", "b": b"after"}

@@ -322,7 +322,10 @@ def defaults_of(option, words):
 def command_line(results):
     """Every command with its options; settings are documented on their own page."""
     parts = []
-    for name, command in typer.main.get_command(cli.app).commands.items():
+    commands = typer.main.get_command(cli.app).commands
+    groups = {name: command.commands for name, command in commands.items() if hasattr(command, "commands")}
+    inner = {f"{name} {verb}": command for name, verbs in groups.items() for verb, command in verbs.items()}
+    for name, command in [*((name, one) for name, one in commands.items() if name not in groups), *inner.items()]:
         rows = []
         for option in command.params:
             words = (getattr(option, "help", None) or "").replace("\n", " ").replace("|", "\\|")
@@ -428,6 +431,29 @@ def of_replicates(what):
     return table
 
 
+def of_reference(name):
+    """One of the tables of docs/how-to/reference.md."""
+
+    def table(results):
+        known = results["reference"]
+        if name == "levels":
+            every = {}
+            for row in known["levels"]:
+                column = f"{row['images']} images, {row['level']:g}"
+                every.setdefault((row["law"], row["outlines"]), {})[column] = row["p"].partition(" ")[0]
+            return markdown([{"law": law, "outlines": count, **cells} for (law, count), cells in every.items()])
+        return markdown([*known["real"], *known["made"]] if name == "power" else known[name])
+
+    return table
+
+
+def markdown(rows):
+    """A table of rows with the same keys."""
+    lines = [list(rows[0]), ["---"] * len(rows[0])]
+    lines += [["" if cell is None else str(cell) for cell in row.values()] for row in rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
 def dock_table(results):
     """The docks in the manifest."""
     manifest = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))["contributions"]
@@ -445,11 +471,36 @@ PAGES = {
     DOCS / "gallery.md": lambda results: gallery.gallery_page(results["gallery"]),
     DOCS / "why-gallery.md": lambda results: gallery.why_page(results["gallery"], results["simulated"]),
 }
+
+
+def formats_table(results):
+    """All formats of outlines, with programs, extensions, directions and units, from the registries of the readers."""
+    from napari_shape_ensembles.io.curve_files import FORMATS
+    from napari_shape_ensembles.io.layouts import LAYOUTS
+
+    rows = {}
+    for ending, kind in FORMATS.items():
+        if kind.programs:
+            endings, _, writes = rows.get((kind.name, kind.unit), ([], "", False))
+            rows[kind.name, kind.unit] = ([*endings, ending], kind.programs, writes or kind.write is not None)
+    for ending, layouts in LAYOUTS.items():
+        for layout in layouts:
+            endings, programs, writes = rows.get((layout.name, layout.unit), ([], layout.programs, False))
+            endings = endings if ending in endings else [*endings, ending]
+            rows[layout.name, layout.unit] = (endings, programs, writes or layout.write is not None)
+    lines = ["| format | written or read by | extension | out | unit |", "|---|---|---|---|---|"]
+    for (name, unit), (endings, programs, writes) in rows.items():
+        listed = ", ".join(f"`{ending}`" for ending in endings)
+        lines.append(f"| {name} | {programs} | {listed} | {'✓' if writes else ''} | {unit} |")
+    return "\n".join(lines)
+
+
 BLOCKS = {
     "command-line": command_line,
     "demo-caption": demo_caption,
     "descriptors": descriptor_words,
     "docks": dock_table,
+    "formats": formats_table,
     "large": large_table,
     "method-comparison": method_comparison,
     "paper": paper_table,
@@ -458,6 +509,7 @@ BLOCKS = {
     **{name: of_power(name) for name in ("power", "power-bound", "power-draws", "power-level", "power-regret")},
     "real-data": real_rows,
     "reference": reference,
+    **{f"reference-{name}": of_reference(name) for name in ("levels", "power", "days", "chart", "discoveries")},
     **{
         f"replicates-{what}": of_replicates(what)
         for what in ("levels", "given", "small", "family", "power", "equivalence", "position", "real")

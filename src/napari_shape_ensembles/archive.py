@@ -16,6 +16,7 @@ import stat
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TypeVar
@@ -38,6 +39,10 @@ _NAME = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+)*\.npy")
 _KINDS = "biufU"
 # Entries carry a fixed timestamp, so that equal content gives equal bytes.
 _FIXED_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
+
+
+# Files that are complete and replace others at the end of `all_or_none`.
+_DRAFTS: ContextVar[dict[Path, Path] | None] = ContextVar("drafts", default=None)
 
 
 @contextmanager
@@ -69,10 +74,31 @@ def replacing(path: StrPath) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         with suppress(OSError):  # there may be no file to copy the permissions from
             shutil.copymode(target, draft)
-        os.replace(draft, target)
+        if (drafts := _DRAFTS.get()) is not None:
+            drafts[draft] = target
+        else:
+            os.replace(draft, target)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def all_or_none() -> Iterator[None]:
+    """Replace the files that are written within the block together, at its end; none of them after an error.
+
+    So a full disk does not leave files of two runs side by side.
+    """
+    drafts: dict[Path, Path] = {}
+    outer = _DRAFTS.set(drafts)
+    try:
+        yield
+        for draft, target in drafts.items():
+            os.replace(draft, target)
+    finally:
+        _DRAFTS.reset(outer)
+        for draft in drafts:
+            draft.unlink(missing_ok=True)
 
 
 def write_bytes(path: StrPath, content: bytes) -> None:

@@ -26,6 +26,10 @@ _BYTES_PER_COLOR_PIXEL, _BYTES_PER_LABEL = 72, 24
 _BYTES_PER_JSON_CHARACTER = {b"[": 72, b"{": 240, b",": 40, b":": 120}
 
 
+class OverBudgetError(ContentError):
+    """Reading a file would take more memory than the limit."""
+
+
 @dataclass
 class _Budget:
     """Memory limit in GiB, and number of bytes allocated so far."""
@@ -86,7 +90,7 @@ def reserve(count: int, remedy: str = "split it") -> None:
     known = _current.get() or _Budget(DEFAULT_MEMORY_GIB)
     known.reserved += int(count)
     if known.reserved > known.memory * 2**30:
-        raise ContentError(
+        raise OverBudgetError(
             f"would take {known.reserved / 2**30:.3g} GiB of memory; the limit for one file is {known.memory:g} GiB: "
             f"{remedy}, or raise the limit (memory=, on the command line --memory)"
         )

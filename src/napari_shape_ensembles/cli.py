@@ -64,6 +64,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+references = typer.Typer(
+    name="reference",
+    help="References, by which images are judged: images of one accepted kind.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(references)
+
 _EXIT_DIFFERS = 1
 
 
@@ -83,6 +91,23 @@ class Answer(StrEnum):
     scale = "scale"
     inconclusive = "inconclusive"
     quality = "quality"
+
+
+class Unlike(StrEnum):
+    """Judgements that `--fail-on` accepts."""
+
+    differs = "differs"
+    form = "form"
+    scale = "scale"
+    inconclusive = "inconclusive"
+
+
+class Errors(StrEnum):
+    """What judgements of several images keep below the level."""
+
+    none = "none"
+    fdr = "fdr"
+    family = "family"
 
 
 A = Annotated[Path, typer.Argument(help="Image or curve file of sample A; with --groups, a folder of them.")]
@@ -188,7 +213,9 @@ _READING: dict[str, tuple[Any, Any]] = {
 }
 
 
-def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(
+    *kinds: type[Any], without: Sequence[str] = (), to: typer.Typer = app
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function as a command, whose errors become one sentence.
 
     If there are kinds, the command takes the options of `_READING`, and the function a `Reading` made from them.
@@ -199,6 +226,8 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
         Dataclasses of parameters that can be set.
     without : sequence of str
         Names of parameters that the command sets itself.
+    to : Typer
+        The application, or a group of commands.
     """
     settings = {name: one for kind in kinds for name, one in parameters_of(kind).items() if name not in without}
 
@@ -224,7 +253,7 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
                 if given.get("dask"):
                     needed("distributed", "dask", "--dask")  # before any file is read
                 if kinds:
-                    if given["out"] is not None:
+                    if given.get("out") is not None:
                         check_folder(given["out"])
                     given["reading"] = _reading({name: given.pop(name) for name in _READING}, settings)
                 function(**given)
@@ -239,7 +268,7 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
         run.__name__, run.__doc__ = function.__name__, function.__doc__
         run.__signature__ = whole  # type: ignore[attr-defined]
         run.__annotations__ = {name: item.annotation for name, item in whole.parameters.items()}
-        app.command(function.__name__.rstrip("_"))(run)
+        to.command(function.__name__.rstrip("_"))(run)
         return run
 
     return register
@@ -371,7 +400,7 @@ def experiment(
 
     if not (isfinite(margin) and margin > 0):
         raise ContentError(f"--margin {margin:g}: give a positive ratio, such as 0.1 for 10 %")
-    images = images_of_design(design, pattern, labels=bool(reading.labels))
+    images = images_of_design(design, pattern, labels=bool(reading.labels), tell=reading.tell)
     options: dict[str, Any] = {"given": given or (), "interactions": interaction or (), "margin": margin}
     options |= {"control": control, "correction": str(correction), "dask": dask, "table": table, "force": force}
     _run_experiment(images, reading, out, [design, *images.paths], **options)
@@ -392,7 +421,7 @@ def pairs(
 
     from .io.design import DesignImages
 
-    paths = files_of(folder, groups=True, labels=bool(reading.labels))
+    paths = files_of(folder, groups=True, labels=bool(reading.labels), tell=reading.tell)
     if len(paths) < 2:
         raise ContentError(f"{folder}: all pairs need at least two images, not {len(paths)}")
     images = DesignImages(paths, pd.DataFrame({"group": distinct_names(paths)}), [], {})
@@ -454,7 +483,10 @@ def rerun(
     ] = None,
     memory: Memory = None,
 ) -> None:
-    """Rerun a saved result and report for each number whether it is reproduced; exit with 1 if one is not."""
+    """Rerun a saved result and report for each number whether it is reproduced.
+
+    Exits with 1 if one is not, or if an input file has changed.
+    """
     from .io.rerun import DIFFERS
     from .io.rerun import rerun as run_again
 
@@ -467,7 +499,7 @@ def rerun(
         where = f" ({number.where})" if number.where else ""
         echo(f"{number.name}: {number.verdict}: {number.saved}{now}{where}")
     echo(found.summary())
-    raise typer.Exit(0 if found.same else _EXIT_DIFFERS)
+    raise typer.Exit(0 if found.same and not found.inputs_changed else _EXIT_DIFFERS)
 
 
 @command()
@@ -746,6 +778,93 @@ def smoothing(
     echo(study.summary())
 
 
+#: Settings of a comparison that a reference does not use.
+_NOT_OF_REFERENCES = tuple({*parameters_of(Settings)} - {"landmarks", "measure", "interpolation", "seed"})
+
+
+@command(Outlines, Settings, without=_NOT_OF_REFERENCES, to=references)
+def make(
+    images: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder of images or curve files of the accepted kind; or a table (CSV) with the column image, and "
+            "replicate if some images are of one dish, animal or day."
+        ),
+    ],
+    file: Annotated[Path, typer.Option("--out", "-o", help="File of the reference, such as nuclei.reference.npz.")],
+    *,
+    reading: Reading,
+    level: Annotated[float, typer.Option(help="Probability of a false alarm for an image.")] = 0.05,
+    outlines: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of outlines drawn from each image; images with fewer are left out."),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Make a reference, by which other images are judged, of images of one accepted kind."""
+    from .io.references import make_reference
+
+    check_folder(file.parent)
+    _check_outputs(file.parent, [file.name], [images], force)
+    with _running("reference"):
+        reference, _ = make_reference(images, reading, significance=level, outlines=outlines)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with _writing(file.parent, [file.name]) as written:
+            reference.save(file)
+            written.append(file)
+    _tell(reference)
+
+
+@command(Outlines)
+def judge(
+    reference: Annotated[Path, typer.Argument(help="Reference, as written by reference make.")],
+    images: Annotated[list[Path], typer.Argument(help="Images or curve files, or folders of them.")],
+    out: Out,
+    *,
+    reading: Reading,
+    correction: Annotated[
+        Errors,
+        typer.Option(
+            help="What is kept below the level: for each image, the probability of a false alarm (none); over all, the "
+            "false discovery rate (fdr) or the probability of any false alarm (family)."
+        ),
+    ] = Errors.none,
+    in_order: Annotated[
+        bool, typer.Option("--in-order", help="Also chart the images in the order given, and by name in a folder.")
+    ] = False,
+    fail_on: Annotated[
+        list[Unlike] | None,
+        typer.Option(
+            metavar="RESULT",
+            help="Exit with code 1 if an image differs: differs, form, scale; or inconclusive; can be repeated.",
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Judge whether each image is one more of a reference's kind; images are read by its recipe."""
+    from .comparison import Reference
+    from .io.references import JUDGEMENT, judged_files, write_judgement
+
+    paths = [path for place in images for path in files_of(place, groups=True, labels=bool(reading.labels))]
+    _check_outputs(out, JUDGEMENT, [reference, *paths], force)
+    with _running("judging"):
+        kind = Reference.load(reference, memory=reading.memory)
+        table, chart = judged_files(kind, paths, reading, correction=correction.value, in_order=in_order)
+    with _writing(out, JUDGEMENT) as written:
+        written += write_judgement(out, kind, table, chart)
+    for sentence in kind.sentences(table):
+        echo(sentence)
+    if chart is not None:
+        alarms = chart["name"][chart["alarm"]]
+        echo(f"control chart: {f'alarm from {alarms.iloc[0]} on' if len(alarms) else 'no alarm'}")
+    for warning in kind.warnings:
+        echo_error(f"note: {warning}")
+    verdicts = {*table["differs"].fillna(Unlike.inconclusive)}
+    hits = {Unlike.differs: {"form", "scale", "both"}, Unlike.form: {"form", "both"}, Unlike.scale: {"scale", "both"}}
+    failed = any(verdicts & hits.get(answer, {answer.value}) for answer in fail_on or ())
+    raise typer.Exit(_EXIT_DIFFERS if failed else 0)
+
+
 def _grid(ranks: str, landmarks: str) -> dict[str, Any]:
     """Parse the ranks and numbers of landmarks of a decision landscape."""
     with named("--ranks"):
@@ -835,7 +954,7 @@ def _samples(
     reading : Reading
         With the recipe that was used.
     """
-    files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
+    files = [files_of(place, groups=groups, labels=bool(reading.labels), tell=reading.tell) for place in places]
     ensembles, reading = read_images([*files[0], *files[1]], reading)
     if not groups:
         return (ensembles[0], ensembles[1]), "", files, reading
@@ -865,7 +984,7 @@ def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:
 
 def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[list[list[Any]], Outlines, Settings]:
     """Return the labels of the two samples, the common recipe for tracing, and the settings."""
-    files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
+    files = [files_of(place, groups=groups, labels=bool(reading.labels), tell=reading.tell) for place in places]
     reading = with_one_recipe([path for sample in files for path in sample], reading)
     found = [[labelled(path, reading) for path in sample] for sample in files]
     first = found[0][0]

@@ -173,3 +173,18 @@ def test_requested_analyses_are_parsed_from_text():
     ):
         with pytest.raises(ValueError, match=words):
             RequestedTests.of_names(design, given, interactions)
+
+
+def test_names_that_fit_a_pattern_in_several_ways_are_refused():
+    with pytest.raises(
+        ValueError, match=r"'high_dose_m0_f1' fits .* in several ways, such as group high, .* and group high_dose"
+    ):
+        design_from_names(["ctrl_m0_f1", "high_dose_m0_f1"])
+    assert design_from_names(["high-dose_m0_f1"])["group"].tolist() == ["high-dose"]
+    assert design_from_names(["a_b"], "{group}_{}")["group"].tolist() == ["a"]
+
+
+@pytest.mark.parametrize(("values", "message"), [(["inf", "1"], "an infinite number"), ([[1], [2]], r"holds \[1\]")])
+def test_a_covariate_of_infinite_numbers_or_lists_is_refused(values, message):
+    with pytest.raises(ValueError, match=f"column 'dose' of the design .*{message}"):
+        checked_design(pd.DataFrame({"group": ["a", "b"], "dose": values}), 2)

@@ -104,9 +104,10 @@ def test_bad_images_are_rejected_with_their_name(tmp_path):
     with pytest.raises(ValueError, match=r"stack\.tif: holds an image of shape \(5, 8, 8\): save one plane"):
         read_image(tmp_path / "stack.tif")
     np.save(tmp_path / "odd.npy", np.array([{}], dtype=object), allow_pickle=True)
-    for name, content in {"x.tif": b"II*\0", "x.png": b"no", "x.jpg": b"", "odd.npy": None}.items():
-        if content is not None:
-            (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=r"odd\.npy: holds Python objects, .*: export the masks or the image as PNG"):
+        read_image(tmp_path / "odd.npy")
+    for name, content in {"x.tif": b"II*\0", "x.png": b"no", "x.jpg": b""}.items():
+        (tmp_path / name).write_bytes(content)
         with pytest.raises(ValueError, match=rf"{name} is damaged, or not a valid image"):
             read_image(tmp_path / name)
     with pytest.raises(ValueError, match="unknown image format"):

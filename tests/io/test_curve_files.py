@@ -237,7 +237,7 @@ def test_chain_codes_are_read_with_their_scale(tmp_path):
 
 def test_tps_curves_are_read_with_y_upwards(tmp_path):
     text = "LM=1\n1 2\nCURVES=1\nPOINTS=4\n0 0\n6 0\n6 4\n0 4\nIMAGE=a.jpg\nID=one\nSCALE=0.5\n" \
-           "LM=0\nCURVES=1\nPOINTS=3\n0 0\n1 0\n0 1\nID=two\n"  # fmt: skip
+           "LM=0\nCURVES=1\nPOINTS=3\n0 0\n1 0\n0 1\nID=two\nSCALE=1\n"  # fmt: skip
     found = read_curves(write(tmp_path / "x.tps", text))
     assert found.ensemble.ids.tolist() == ["one", "two"]
     np.testing.assert_allclose(found.ensemble[0], np.array([[0, 0], [0, 6], [-4, 6], [-4, 0]]) / 2)
@@ -343,7 +343,7 @@ BAD = {
     "unknown ending": ("x.xyz", b"", "the extension is not one of .csv"),
     "empty": ("x.csv", b"", "damaged, or not a valid CSV"),
     "no columns": ("x.csv", b"a,b\n1,2\n", "no columns row and column"),
-    "words for numbers": ("x.csv", b"id,row,column\n1,a,b\n", "damaged, or not a valid CSV"),
+    "words for numbers": ("x.csv", b"id,row,column\n1,a,b\n", "row does not hold numbers, but words such as"),
     "NaN vertices": ("x.csv", b"id,row,column\n1,0,0\n1,nan,1\n1,2,2\n", "1 of 1 curves have NaN"),
     "three axes": ("x.csv", b"index,axis-0,axis-1,axis-2\n0,0,0,0\n", "three axes"),
     "a newer table": ("x.csv", f"# {json.dumps(NEWER)}\nid,row,column\n1,0,0\n".encode(), "newer version"),
@@ -497,7 +497,9 @@ def test_outlines_that_no_column_separates_are_rejected(tmp_path):
 def test_the_curve_column_can_be_chosen(tmp_path):
     frame, _ = tidy(["specimen_id", "case"])
     frame.to_csv(tmp_path / "x.csv", index=False)
-    assert read_curves(tmp_path / "x.csv", curve_column="case").ensemble.ids.tolist() == [0, 1, 2]
+    assert len(read_curves(tmp_path / "x.csv", curve_column="Specimen_ID").ensemble) == 6
+    with pytest.raises(ValueError, match=r"2 of 3 curves .* consist of several closed outlines"):
+        read_curves(tmp_path / "x.csv", curve_column="case")
     with pytest.raises(ValueError, match="has no column leaf; its columns are specimen_id, case, x, y"):
         read_curves(tmp_path / "x.csv", curve_column="leaf")
     with pytest.raises(ValueError, match="curve_column applies only to tables"):

@@ -303,3 +303,54 @@ def test_duplicate_points_are_rejected():
     y, x = (axis.ravel().astype(float) for axis in np.indices((3, 4)))
     with pytest.raises(ValueError, match="12 of 24 points coincide with another"):
         laid_out(np.tile(x, 2), np.tile(y, 2))
+
+
+def write_oina(path, angles, *, positions=True, maps=1):
+    """A map of cubic and hexagonal grains as Oxford Instruments specifies the format."""
+    rows, columns = angles.shape
+    row, column = (axis.ravel() for axis in np.indices(angles.shape))
+    with h5py.File(path, "w") as file:
+        file["Format Version"] = np.array([b"5.0"])
+        for number in range(1, maps + 1):
+            data, header = file.create_group(f"{number}/EBSD/Data"), file.create_group(f"{number}/EBSD/Header")
+            euler = np.zeros((angles.size, 3), np.float32)
+            euler[:, 0] = np.deg2rad(angles.ravel())
+            euler[(row == 0) & (column == 0)] = np.nan  # outside the measured area
+            data["Euler"], data["Band Contrast"] = euler, np.arange(angles.size, dtype=np.uint8)[:, None]
+            data["Phase"] = np.where(column == columns - 1, 0, 1 + (row > rows // 2)).astype(np.uint8)[:, None]
+            data.create_dataset("Processed Patterns", (angles.size, 10**5, 10**5), "u1")  # takes no space on disk
+            if positions:
+                data["X"], data["Y"] = (column * 0.25)[:, None], (row * 0.5)[:, None]
+            for name, value in (("X Cells", columns), ("Y Cells", rows), ("X Step", 0.25), ("Y Step", 0.5)):
+                header[name] = np.array([value])
+            for key, name, space, symbol in ((1, "Iron bcc", 229, "m-3m"), (2, "Titanium", 0, "6/mmm")):
+                phase = header.create_group(f"Phases/{key}")
+                phase["Phase Name"], phase["Space Group"] = np.array([name.encode()]), np.array([space])
+                phase["Laue Group"] = np.array([9])
+                phase["Laue Group"].attrs["Symbol"] = symbol
+
+
+@pytest.mark.parametrize("positions", [True, False])
+def test_maps_of_oxford_instruments_are_read(tmp_path, positions):
+    angles = np.zeros((8, 10))
+    angles[:, 5:] = 40
+    write_oina(tmp_path / "map.h5oina", angles, positions=positions)
+    ebsd = read_ebsd(tmp_path / "map.h5oina")
+    assert (ebsd.points.shape, ebsd.scale, ebsd.unit, ebsd.name) == ((8, 10), (0.5, 0.25), "µm", "map")
+    assert {key: (phase.name, phase.symmetry.name) for key, phase in ebsd.phases.items()} == {
+        1: ("Iron bcc", "m-3m"), 2: ("Titanium", "6/mmm"),
+    }  # fmt: skip
+    assert ebsd.points[0, 0] == -1
+    assert (ebsd.phase_image[:, -1] == 0).all()
+    assert ebsd.quality_name == "BC"
+    grains = find_grains(ebsd)
+    assert grains.max() == 4
+    assert grains[1, 1] != grains[1, 6]
+    assert find_grains(ebsd, threshold=45).max() == 2  # of one phase, turned by 40°
+    write_oina(tmp_path / "two.h5oina", angles, maps=2)
+    with pytest.raises(ValueError, match=r"two\.h5oina: holds 2 EBSD maps: export each"):
+        read_ebsd(tmp_path / "two.h5oina")
+    with h5py.File(tmp_path / "eds.h5oina", "w") as file:
+        file.create_group("1/EDS")
+    with pytest.raises(ValueError, match=r"eds\.h5oina: holds no EBSD map"):
+        read_ebsd(tmp_path / "eds.h5oina")

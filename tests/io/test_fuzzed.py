@@ -3,6 +3,7 @@
 `--hypothesis-profile=thorough` runs many more examples. Add files that fail to `fuzzed/`.
 """
 
+import gzip
 from pathlib import Path
 
 import imageio.v3 as imageio
@@ -69,6 +70,30 @@ COCO = """{"images": [{"id": 1, "file_name": "a"}], "annotations": [{"id": 1, "i
 "category_id": 1, "segmentation": [[0, 0, 5, 0, 5, 5]]}]}"""
 VIA = """{"a1": {"filename": "a", "regions": [{"shape_attributes": {"name": "polygon", "all_points_x": [0, 5, 5],
 "all_points_y": [0, 0, 5]}, "region_attributes": {"k": "v"}}]}}"""
+COCO_MASK = """{"images": [{"id": 1, "file_name": "a"}], "annotations": [{"id": 1, "image_id": 1, "segmentation":
+{"size": [12, 16], "counts": "V1750000001O000003M0000c0"}}, {"id": 2, "segmentation": {"size": [6, 8], "counts": [9, 4,
+2, 4, 2, 4, 23]}}]}"""
+LABELME = """{"version": "5", "shapes": [{"label": "a", "points": [[0, 0], [5, 0], [5, 5]], "shape_type": "polygon"},
+{"label": "a", "points": [[3, 3], [5, 0]], "group_id": 1, "shape_type": "circle"}, {"label": "b", "points": [[1, 2],
+[7, 6]], "shape_type": "mask", "mask": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAQAAAAA3bvkkAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJ
+RU5ErkJggg=="}], "imagePath": "a.png", "imageHeight": 12, "imageWidth": 16}""".replace("ABJ\n", "ABJ")
+LABEL_STUDIO = """[{"data": {"image": "/a/b.png"}, "annotations": [{"result": [{"id": "r", "original_width": 16,
+"original_height": 12, "value": {"points": [[0, 0], [50, 0], [50, 50]], "polygonlabels": ["a"]}}, {"original_width": 16,
+"original_height": 12, "value": {"format": "rle", "brushlabels": ["b"], "rle": [0, 0, 3, 0, 57, 27, 254, 139, 0, 195,
+255, 248, 124, 3, 15, 255, 225, 240, 12, 63, 255, 135, 192, 49, 95, 254, 19, 0, 197, 127, 248, 76, 3, 21, 255, 225, 48,
+12, 87, 255, 136, 192, 48, 223, 254, 135, 0, 0]}}, {"original_width": 9, "original_height": 9, "value": {"x": 1, "y": 2,
+"width": 30, "height": 20, "rotation": 5}}]}]}]"""
+COLLECTION = """{"type": "GeometryCollection", "geometries": [{"type": "Polygon", "coordinates": [[[0, 0], [5, 0],
+[5, 5], [0, 0]]], "cell": 3}]}"""
+CVAT = """<?xml version="1.0" encoding="utf-8"?><annotations><meta/><image id="0" name="a" width="16" height="12">
+<polygon label="a" points="0,0;5,0;5,5"><attribute name="k">v</attribute></polygon><box label="b" xtl="1" ytl="1"
+xbr="5" ybr="6" rotation="9"/><ellipse cx="5" cy="5" rx="2" ry="3"/><mask rle="9, 4, 2, 4, 2, 4" left="2" top="3"
+width="6" height="5"/></image><track id="1" label="t"><polygon frame="2" points="0,0;5,0;5,5"/></track></annotations>"""
+CELLPOSE = "3,2,3,3,3,4,4,5,5,5,6,4,6,3,5,2,4,2\n\n9,9,9,10,9,11,10,12,11,12,12,11,12,10,11,9,10,9\n"
+YOLO = "1 0.1 0.1 0.9 0.1 0.9 0.7 0.1 0.7\n0 0.5 0.5 0.1 0.1\n0 0 0 1 0 1 1\n"
+XENIUM = "cell_id,vertex_x,vertex_y\n" + "".join(
+    f"a-{i // 4},{i % 4 // 2 + i // 4},{(i + 1) % 4 // 2}\n" for i in range(12)
+)
 CHC = "leaf_1 10 20 0.25 9 0 0 6 6 4 4 2 2 -1\nleaf_2 0 0 0.25 4 0 6 4 2 -1"
 TPS = "LM=1\n1 2\nCURVES=1\nPOINTS=4\n0 0\n6 0\n6 4\n0 4\nID=one\nSCALE=0.5\n"
 TXT = "x y\n0 0\n6 0\n6 4\n0 4\n\n0 0\n1 0\n1 1\n"
@@ -111,6 +136,15 @@ def text(content):
     return lambda path: path.write_text(content, encoding="utf-8")
 
 
+def write_yolo(path):
+    imageio.imwrite(path.with_suffix(".png"), np.zeros((20, 30), np.uint8))
+    path.write_text(YOLO, encoding="utf-8")
+
+
+def write_gzip(path):
+    path.write_bytes(gzip.compress(XENIUM.encode()))
+
+
 def save_curves(path):
     write_curves(path, curves())
 
@@ -124,6 +158,15 @@ KINDS = {
     "x.npz": (save_curves, read_curves),
     "coco.json": (text(COCO), read_curves),
     "via.json": (text(VIA), read_curves),
+    "masks.json": (text(COCO_MASK), read_curves),
+    "labelme.json": (text(LABELME), read_curves),
+    "studio.json": (text(LABEL_STUDIO), read_curves),
+    "collection.json": (text(COLLECTION), read_curves),
+    "x.xml": (text(CVAT), read_curves),
+    "cellpose.txt": (text(CELLPOSE), read_curves),
+    "yolo.txt": (write_yolo, read_curves),
+    "cell_boundaries.csv": (text(XENIUM), read_curves),
+    "cell_boundaries.csv.gz": (write_gzip, read_curves),
     "x.chc": (text(CHC), read_curves),
     "x.tps": (text(TPS), read_curves),
     "x.txt": (text(TXT), read_curves),

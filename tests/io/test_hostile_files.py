@@ -4,6 +4,7 @@ Each file is read in a separate process with resource limits, so that excessive 
 detected.
 """
 
+import base64
 import json
 import os
 import re
@@ -31,7 +32,7 @@ pytestmark = [
 
 GIB = 2**30
 READERS = {".tif": read_image, ".npy": read_image, ".png": read_image, ".ang": read_ebsd, ".h5": read_ebsd,
-           ".toml": load_settings}  # fmt: skip
+           ".h5oina": read_ebsd, ".toml": load_settings}  # fmt: skip
 
 
 def reader_of(path):
@@ -169,7 +170,58 @@ def via_of_names(path):
     path.write_text(json.dumps({"a": {"filename": "a", "regions": regions}}))
 
 
+def coco_of_masks(path):
+    """Masks of a few characters that claim an image of 10⁹ pixels each, and all of them the object."""
+    mask = {"size": [30_000, 30_000], "counts": [0, 900_000_000]}
+    path.write_text(json.dumps({"images": [], "annotations": [{"segmentation": mask}] * 1000}))
+
+
+def coco_of_boxes(path):
+    """Masks of two pixels in opposite corners."""
+    mask = {"size": [3000, 3000], "counts": [0, 1, 8_999_998, 1]}
+    path.write_text(json.dumps({"images": [], "annotations": [{"segmentation": mask}] * 1000}))
+
+
+def brush_of_zeros(path):
+    """A mask of Label Studio whose header claims 10⁹ pixels."""
+    rle = [*(4 * 10**9).to_bytes(4, "big"), 57, 27, 254, 0, 0]
+    region = {"original_width": 50_000, "original_height": 20_000, "value": {"rle": rle}}
+    path.write_text(json.dumps([{"data": {}, "annotations": [{"result": [region] * 100}]}]))
+
+
+def xml_of_entities(path):
+    layers = "".join(f'<!ENTITY a{i + 1} "{f"&a{i};" * 10}">' for i in range(10))
+    path.write_text(f'<!DOCTYPE a [<!ENTITY a0 "x">{layers}]><annotations>&a10;</annotations>')
+
+
+def labelme_of_png(path):
+    """A mask in base64: a PNG of 40 000 × 40 000 pixels, compressed to a few bytes."""
+    rows = zlib.compress(bytes(5_001 * 1_000), 9)
+    head = struct.pack(">IIBBBBB", 40_000, 40_000, 1, 0, 0, 0, 0)
+    chunks = ((b"IHDR", head), (b"IDAT", rows), (b"IEND", b""))
+    png = b"".join(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+                   for kind, data in chunks)  # fmt: skip
+    mask = base64.b64encode(b"\x89PNG\r\n\x1a\n" + png).decode()
+    path.write_text(json.dumps({"shapes": [{"points": [[0, 0], [9, 9]], "shape_type": "mask", "mask": mask}] * 20}))
+
+
+def oina_of_claims(path):
+    """A map whose angles claim 10¹⁰ points, none of which are stored."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        file.create_group("1/EBSD/Header")
+        file.create_dataset("1/EBSD/Data/Euler", (10**10, 3), "f4")
+        file.create_dataset("1/EBSD/Data/Phase", (10**10, 1), "u1")
+
+
 HOSTILE = {
+    "claims.h5oina": (oina_of_claims, "would take .* GiB of memory"),
+    "masks.json": (coco_of_masks, "would take .* GiB of memory"),
+    "boxes.json": (coco_of_boxes, "would take .* GiB of memory"),
+    "brush.json": (brush_of_zeros, "would take .* GiB of memory"),
+    "png.json": (labelme_of_png, "would take .* GiB of memory"),
+    "entities.xml": (xml_of_entities, "declares entities"),
+    "tags.xml": (lambda path: path.write_text("<a>" + "<a/>" * 5_000_000 + "</a>"), "would take .* GiB of memory"),
     "x.npz": (npz, "would take .* GiB of memory"),
     "numbers.parquet": (parquet, "would take .* GiB of memory"),
     "words.parquet": (parquet_of_words, "read"),
@@ -202,7 +254,7 @@ SMALLER = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_small_file_that_needs_excessive_memory_is_rejected_quickly(tmp_path, name, request):
-    if name.endswith(".ang"):
+    if name.endswith((".ang", ".h5oina")):
         request.getfixturevalue("orix")
     write, expected = HOSTILE[name]
     path = tmp_path / name

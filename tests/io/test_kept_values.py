@@ -147,7 +147,7 @@ def test_rows_sorted_by_another_column_are_reordered(tmp_path, ending):
 @pytest.mark.parametrize("scale", ["-1", "0", "nan", "inf"])
 def test_an_invalid_tps_scale_is_rejected(tmp_path, scale):
     (tmp_path / "x.tps").write_text(f"LM=0\nPOINTS=3\n1 1\n2 2\n3 1\nSCALE={scale}\n")
-    with pytest.raises(ValueError, match=rf"x\.tps: SCALE={scale}: the scale must be a number above 0"):
+    with pytest.raises(ValueError, match=rf"x\.tps: specimen 1: SCALE={scale} is not a number above 0"):
         read_curves(tmp_path / "x.tps")
 
 

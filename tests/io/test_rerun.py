@@ -112,6 +112,9 @@ def test_a_changed_image_is_detected(folder, copied):
         again = rerun(folder / "pair" / "result.comparison.npz")
         assert any("its checksum differs" in note for note in again.notes)
         assert again.same
+        assert again.inputs_changed
+        assert "reproduced from the saved outlines, but not from the files" in again.summary()
+        assert run("rerun", folder / "pair" / "result.comparison.npz").exit_code == 1
     finally:
         path.write_bytes(kept)
 

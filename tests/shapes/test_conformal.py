@@ -5,6 +5,7 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 from napari_shape_ensembles import ConformalClassifier
+from napari_shape_ensembles.shapes.conformal import conformal_p_values
 
 # The check has three samples per class: too few, which is not the error message about features that it expects.
 EXPECTED = {"check_fit2d_1feature": "its classes have three samples: too few to calibrate with"}
@@ -68,3 +69,9 @@ def test_it_passes_the_scikit_learn_checks():
     failed = {check["check_name"]: str(check["exception"]) for check in found if check["status"] == "failed"}
     assert not failed
     assert {check["check_name"] for check in found if check["status"] == "xfail"} == set(EXPECTED)
+
+
+def test_conformal_p_values_are_ranks_with_ties_counted_against_the_sample():
+    calibration = np.array([3.0, 1.0, 2.0, 2.0])
+    scores = np.array([0.0, 1.0, 2.0, 2.5, 9.0])
+    np.testing.assert_array_equal(conformal_p_values(scores, calibration), np.array([5, 5, 4, 2, 1]) / 5)

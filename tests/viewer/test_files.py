@@ -43,10 +43,10 @@ def result():
     return compare(a, b, Settings(landmarks=40, permutations=300))
 
 
-@pytest.mark.parametrize("name", ["cells.curves.csv", "cells.parquet", "cells.geojson", "cells.zip", "cells.npz"])
-def test_a_curve_file_opens_as_shapes_in_place(tmp_path, viewer, name):
-    write_curves(tmp_path / name, table())
-    (layer,) = viewer.open(tmp_path / name, plugin=PLUGIN)
+@pytest.mark.parametrize("ending", ["curves.csv", "parquet", "geojson", "zip", "curves.npz"])
+def test_a_curve_file_opens_as_shapes_in_place(tmp_path, viewer, ending):
+    write_curves(tmp_path / f"cells.{ending}", table())
+    (layer,) = viewer.open(tmp_path / f"cells.{ending}", plugin=PLUGIN)
     assert layer.name == "cells"
     assert layer.scale.tolist() == [0.5, 0.25]
     assert [symbol(unit) for unit in layer.units] == ["µm", "µm"]
@@ -58,8 +58,8 @@ def test_a_curve_file_opens_as_shapes_in_place(tmp_path, viewer, name):
 
 @pytest.mark.parametrize("ending", [".geojson", ".parquet", ".npz", ".zip", ".csv"])
 def test_a_shapes_layer_is_saved_with_features_scale_and_unit(tmp_path, viewer, ending):
-    write_curves(tmp_path / "cells.npz", table())
-    (layer,) = viewer.open(tmp_path / "cells.npz", plugin=PLUGIN)
+    write_curves(tmp_path / "cells.curves.npz", table())
+    (layer,) = viewer.open(tmp_path / "cells.curves.npz", plugin=PLUGIN)
     layer.add_lines([[0, 0], [1, 1]])
     path = tmp_path / f"again{ending}"
     assert layer.save(str(path), plugin=PLUGIN) == [str(path)]
@@ -98,6 +98,42 @@ def test_other_json_files_are_left_to_other_readers(tmp_path):
     (tmp_path / "x.json").write_text('{"a": 1}')
     assert reader(str(tmp_path / "x.json")) is None
     assert reader([str(tmp_path / "x.geojson"), str(tmp_path / "x.json")]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("notes.txt", b"to do: measure"), ("image.xml", b"<OME/>"), ("images.zip", b"PK\x05\x06" + bytes(18)),
+     ("broken.xml", b"<"), ("x.shape.txt", b"1 2 3\n")],
+)  # fmt: skip
+def test_files_of_shared_extensions_are_left_to_other_readers(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    assert reader(str(tmp_path / name)) is None
+
+
+@pytest.mark.parametrize("name", ["labels.npz", "filtered_matrix.h5", "table.csv", "table.csv.gz"])
+def test_names_that_others_use_are_not_claimed(name):
+    npe2.PluginManager.instance().discover()
+    found = npe2.PluginManager.instance().iter_compatible_readers([name])
+    assert PLUGIN not in {one.plugin_name for one in found}
+
+
+def test_shapes_read_from_annotations_are_saved_in_their_format(tmp_path, viewer):
+    ring = [[9, 9], [40, 9], [40, 30], [9, 30]]
+    shapes = [{"label": "a", "points": ring, "shape_type": "polygon"}, {"label": "b", "points": ring[:2],
+              "shape_type": "line"}, {"label": "c", "points": ring[:3], "shape_type": "polygon"}]  # fmt: skip
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"version": "5.4.1", "shapes": shapes, "imagePath": "x.png", "imageData": "kept"}))
+    (layer,) = viewer.open(path, plugin=PLUGIN)
+    layer.data = [layer.data[0] + 2, layer.data[1], layer.data[0] + 50]
+    layer.save(str(path), plugin=PLUGIN)
+    written = json.loads(path.read_text())
+    assert written["imageData"] == "kept"
+    assert [shape["label"] for shape in written["shapes"]] == ["a", "b", "c", "c"]  # napari repeats the last features
+    assert written["shapes"][0]["points"][0] == [11, 11]
+    assert written["shapes"][1:3] == shapes[1:]
+    new = viewer.add_shapes([np.array(ring)], shape_type="polygon")
+    new.save(str(tmp_path / "new.json"), plugin=PLUGIN)
+    assert json.loads((tmp_path / "new.json").read_text())["annotations"][0]["bbox"] == [9.5, 9.5, 21, 31]
 
 
 def test_an_invalid_file_adds_no_layer_and_is_reported(tmp_path, viewer):
@@ -177,3 +213,25 @@ def test_our_own_files_open_without_a_reader_dialog():
         assert get_preferred_reader("labels.npz") is None
     finally:
         plugins.extension2reader = before
+
+
+def test_what_a_file_holds_beside_outlines_is_told_when_it_is_opened(tmp_path, viewer, monkeypatch):
+    said = []
+    monkeypatch.setattr("napari_shape_ensembles.viewer.files.show_warning", said.append)
+    ring = [[0, 0], [9, 0], [9, 9], [0, 9]]
+    masks = {"annotations": [{"segmentation": {"counts": [1], "size": [1, 1]}}] * 3, "images": []}
+    masks["annotations"] = [*masks["annotations"], {"segmentation": [np.ravel(ring).tolist()]}]
+    (tmp_path / "coco.json").write_text(json.dumps(masks), encoding="utf-8")
+    viewer.open(tmp_path / "coco.json", plugin=PLUGIN)
+    assert said == ["coco.json: 1 curve; 3 left out: empty masks"]
+    write_curves(tmp_path / "cells.curves.npz", table())
+    viewer.open(tmp_path / "cells.curves.npz", plugin=PLUGIN)
+    assert len(said) == 1
+
+
+def test_frames_of_one_file_open_as_layers_of_their_own(tmp_path, viewer):
+    rows = [f"{frame},{name},{x},{y}" for frame in (1, 2) for name, one in enumerate(curves()) for y, x in one]
+    (tmp_path / "movie.curves.csv").write_text("\n".join(["frame,id,x,y", *rows]), encoding="utf-8")
+    layers = viewer.open(tmp_path / "movie.curves.csv", plugin=PLUGIN)
+    assert [layer.name for layer in layers] == ["movie frame 1", "movie frame 2"]
+    assert [len(layer.data) for layer in layers] == [8, 8]

@@ -331,3 +331,15 @@ def test_plane_indices_are_rounded_like_in_napari(model):
         source_of(even, model.dims)
     model.dims.set_current_step(0, 5)
     assert source_of(odd, model.dims).plane == "plane axis 0 = 2"
+
+
+def test_painting_labels_in_a_lazy_array_is_a_change(model, tmp_path):
+    zarr = pytest.importorskip("zarr")
+    array = zarr.open(str(tmp_path / "labels.zarr"), mode="w", shape=(3, 40, 40), dtype="i4", chunks=(1, 40, 40))
+    array[1, 5:15, 5:15] = 1
+    layer = model.add_labels(array)
+    model.dims.set_point(0, 1)
+    before = fingerprint(layer, model.dims)
+    assert fingerprint(layer, model.dims) == before
+    array[1, 20:30, 20:30] = 2
+    assert fingerprint(layer, model.dims) != before

@@ -4,6 +4,7 @@ from .compare import compare
 from .design import Design, design_from_names
 from .experiment import Experiment, experiment
 from .position import position_dependence
+from .reference import Reference, accepted_by
 from .result import Comparison
 from .sensitivity import archetype_sensitivity
 from .settings import Settings
@@ -12,7 +13,9 @@ __all__ = [
     "Comparison",
     "Design",
     "Experiment",
+    "Reference",
     "Settings",
+    "accepted_by",
     "archetype_sensitivity",
     "compare",
     "design_from_names",

@@ -280,8 +280,8 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
     for name in table.columns:
         if isinstance(table[name].dtype, pd.CategoricalDtype):
             table[name] = table[name].astype(object)
-        if pd.api.types.is_numeric_dtype(table[name]) and np.isinf(table[name].to_numpy(dtype=float)).any():
-            raise ValueError(f"column {name!r} of the design contains an infinite number: correct or remove it")
+        if nested := next((cell for cell in table[name] if isinstance(cell, list | dict | set | tuple)), None):
+            raise ValueError(f"column {name!r} of the design holds {nested!r}: give numbers or words")
         missing = table.index[table[name].isna() | (table[name].astype(str).str.strip() == "")].tolist()
         if missing:
             raise ValueError(
@@ -292,6 +292,8 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
     for name in table.columns:
         if name not in (GROUP, REPLICATE, BLOCK, IMAGE):
             table[name] = with_numbers(table[name])
+        if pd.api.types.is_numeric_dtype(table[name]) and np.isinf(table[name].to_numpy(dtype=float)).any():
+            raise ValueError(f"column {name!r} of the design contains an infinite number: correct or remove it")
     table[GROUP] = table[GROUP].map(_text)
     groups = list(dict.fromkeys(table[GROUP]))
     control = None if control is None else _text(control)
@@ -422,6 +424,10 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
     return Design(rows, number, groups, control, tuple(notes))
 
 
+def _told(match: "re.Match[str] | None") -> str:
+    return ", ".join(f"{name} {value}" for name, value in match.groupdict().items()) if match else ""
+
+
 def design_from_names(names: Sequence[str], pattern: str = "{group}_{replicate}_{field}") -> "pd.DataFrame":
     """Build a design table from the names of images.
 
@@ -469,6 +475,11 @@ def design_from_names(names: Sequence[str], pattern: str = "{group}_{replicate}_
         match = re.fullmatch(expression, stem)
         if match is None:
             raise ValueError(f"{stem!r} does not fit the pattern {pattern!r}")
+        if (other := re.fullmatch(expression.replace("+?", "+"), stem)).groups() != match.groups():  # type: ignore[union-attr]
+            raise ValueError(
+                f"{stem!r} fits the pattern {pattern!r} in several ways, such as {_told(match)} and {_told(other)}: "
+                "rename the files, so that no part contains the text between the columns, or give a design table"
+            )
         rows.append({IMAGE: str(name), **match.groupdict()})
     table = pd.DataFrame(rows, columns=[IMAGE, *columns])
     for name in columns:

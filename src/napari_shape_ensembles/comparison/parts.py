@@ -24,8 +24,8 @@ OF_RANK = ("coarse form", "raw", "normalized")
 # Lower limits of amplitude and concavity, relative to the size of an outline: smaller ones are interpolation and
 # rounding error, whatever the number of digits of the coordinates.
 _MIN_AMPLITUDE, _MIN_CONCAVITY = 1e-4, 1e-3
-# If pixels resolve fewer lobes (outlines of about 33 pixels across), their rounding dominates the concavity.
-_MIN_CONCAVITY_LOBES = 12
+#: If pixels resolve fewer lobes (outlines of about 33 pixels across), their rounding dominates the concavity.
+MIN_CONCAVITY_LOBES = 12
 # Reasons for omitting a part: too few pixels for it, or no variation.
 _TOO_FEW_PIXELS = "the outlines have too few pixels to distinguish it from pixel steps"
 _NO_VARIATION = "it is the same in all outlines, to the precision of their coordinates"
@@ -80,7 +80,7 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
     lacking, longer = 1 - area / hull, length**2 / (4 * np.pi * area) - 1
     floor = max(_MIN_CONCAVITY, 10 * known)
     found[:, -2:] = np.maximum(np.stack([lacking, longer], axis=1), 0) + floor
-    if lobes < _MIN_CONCAVITY_LOBES:
+    if lobes < MIN_CONCAVITY_LOBES:
         found[:, -2:] = 1
     return np.log(found, out=found)
 

@@ -39,6 +39,7 @@ def ensemble_tree(ensemble: Ensemble) -> Tree:
         "name": ensemble.name,
         "unit": ensemble.unit,
         "dropped": rows_of(ensemble.dropped),
+        "filled": ensemble.filled,
         "vertices": ensemble.vertices,
         "offsets": ensemble.offsets,
         "ids": ensemble.ids,
@@ -67,6 +68,7 @@ def ensemble_of_tree(tree: Mapping[str, Any]) -> Ensemble:
         unit=value(tree, "unit", str),
         ids=ids,
         dropped=of_rows(value(tree, "dropped", list)),
+        filled=value(tree, "filled", int) if "filled" in tree else 0,
         images=images,
         pixel_size=value(tree, "pixel_size", list) if "pixel_size" in tree else None,
     )

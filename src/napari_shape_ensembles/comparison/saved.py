@@ -1,12 +1,13 @@
-"""Files of results: a comparison and an experiment are saved and loaded alike, in the layout of `docs/files.md`."""
+"""Files of results: comparisons, experiments and references are saved and loaded alike, as `docs/files.md` says."""
 
 from typing import ClassVar, Self
 
 from ..archive import StrPath, Tree, read_archive, write_archive
 from . import records
 
-#: Format names of a saved comparison and a saved experiment, and the newest version of the layout of both.
+#: Format names of a saved comparison, experiment and reference, and the newest version of the layout of all.
 COMPARISON, EXPERIMENT, LAYOUT = "shape-ensembles comparison", "shape-ensembles experiment", 1
+REFERENCE = "shape-ensembles reference"
 
 
 class Saved:
@@ -32,7 +33,8 @@ class Saved:
         Parameters
         ----------
         path : path
-            Such as "nuclei.comparison.npz" or "doses.experiment.npz", which napari recognizes.
+            Such as "nuclei.comparison.npz" or "doses.experiment.npz", which napari recognizes, or
+            "nuclei.reference.npz".
         view : dict, optional
             State of a viewer, to be restored: JSON-compatible numbers, strings, lists and dicts of them.
 

@@ -11,6 +11,7 @@ from .grains import find_grains
 from .images import read_image
 from .object_table import write_objects
 from .ome_zarr import read_ome_zarr, write_ome_zarr_labels
+from .references import read_folder
 from .rerun import rerun
 from .settings_file import SettingsFile, load_settings, save_settings
 
@@ -25,6 +26,7 @@ __all__ = [
     "read_curves",
     "read_ebsd",
     "read_experiment",
+    "read_folder",
     "read_image",
     "read_log",
     "read_ome_zarr",

@@ -235,7 +235,12 @@ def _imagej(tiff: Any) -> Stated | None:
     # TIFF resolutions are fractions: pixels per unit.
     (rows, height), (columns, width) = (tags[name].value for name in ("YResolution", "XResolution"))
     sizes = (height / rows if rows else 0.0, width / columns if columns else 0.0)
-    return None if _is_for_printing(sizes, unit) else (*sizes, unit)
+    if _is_for_printing(sizes, unit):
+        return None
+    of_rows = str((tiff.imagej_metadata or {}).get("yunit", unit))  # stated where it differs
+    if of_rows == unit or {of_rows, unit} & {*_NO_UNIT}:
+        return (*sizes, unit)
+    return sizes[0] * conversion_factor(_unit(of_rows), _unit(unit)), sizes[1], unit
 
 
 def _is_for_printing(sizes: tuple[float, float], unit: str) -> bool:

@@ -1,10 +1,12 @@
 """Bytes of foreign files, within the memory budget."""
 
 import bz2
+import codecs
 import gzip
 import json
 import lzma
 import os
+import re
 import zipfile
 from collections.abc import Callable, Container, Iterator, Mapping
 from io import BytesIO
@@ -28,6 +30,21 @@ def bytes_of(path: StrPath) -> bytes:
         size = os.fstat(file.fileno()).st_size
         reserve(size)
         return file.read(size)
+
+
+def decoded(content: bytes) -> str:
+    """Decode a text table, in Unicode or in Excel's Windows-1252, without its separator line ("sep=;")."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = content.decode("utf-16")
+    elif b"\0" in content:
+        raise ContentError("is a binary file, not a text table: save the table as CSV")
+    else:
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = content.decode("cp1252", errors="replace")
+    first, _, rest = text.partition("\n")
+    return rest if re.fullmatch(r"sep=.\r?", first) else text
 
 
 def decompressed(content: bytes) -> bytes:
@@ -62,6 +79,16 @@ def unpacked(archive: zipfile.ZipFile, wanted: Container[str]) -> Iterator[tuple
         if len(content) > entry.file_size:
             raise ContentError(f"{entry.filename!r} holds more than its header says")
         yield entry.filename, content
+
+
+def number_in(text: str) -> float | None:
+    """Return a number, with a decimal point or comma; None for other text, and for what may be grouped thousands."""
+    word = text.strip()
+    if re.fullmatch(r"[-+]?[1-9]\d{0,2}(,\d{3})+", word):
+        return None
+    if re.fullmatch(r"[-+]?\d*,\d*(e[-+]?\d+)?", word, re.IGNORECASE):
+        word = word.replace(",", ".")
+    return float(word) if is_number(word) else None
 
 
 def is_number(word: str) -> bool:

@@ -5,28 +5,50 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from ..archive import ContentError, StrPath, errors_named, replacing, write_bytes
 from ..budget import budget
 from ..outlines import Ensemble
-from .annotations import read_json
-from .curve_table import CurveTable, Found, assembled, plain, with_features
+from .columns import FRAMES
+from .columns import plain as plain_name
+from .curve_table import CurveTable, Found, assembled, feature_text, plain, with_features
 from .geojson import geojson_parts, read_geojson
-from .geoparquet import geoparquet_bytes, read_geoparquet
+from .geoparquet import geoparquet_bytes, read_any_parquet, read_geoparquet
 from .imagej import read_roi, roi_zip_bytes
-from .morphometrics import read_chain_codes, read_coordinates, read_tps
+from .layouts import LAYOUTS, layout_of, read_annotations, writer_of_layout
+from .morphometrics import read_chain_codes, read_tps
 from .npz import read_npz, write_npz
 from .rda import read_rda
-from .tables import csv_parts, parquet_bytes, read_csv, read_parquet
+from .tables import csv_parts, parquet_bytes, read_csv
+from .vector_files import read_vector_file
+from .xenium import in_microns
 
 
 @dataclass(frozen=True)
 class Format:
-    """A curve format: its name, and its reader and writer, if any."""
+    """A curve format.
+
+    Attributes
+    ----------
+    name : str
+    read : callable
+        Returns the content of a file.
+    write : callable, optional
+        Writes a table to a path.
+    programs : str
+        That write or read it, for the documentation.
+    unit : str
+        Of its coordinates, for the documentation.
+    """
 
     name: str
     read: Callable[..., Found]
     write: Callable[[StrPath, CurveTable], None] | None = None
+    programs: str = ""
+    unit: str = "pixel"
 
 
 def _written(content: Callable[[CurveTable], bytes]) -> Callable[[StrPath, CurveTable], None]:
@@ -43,23 +65,47 @@ def _streamed(parts: Callable[[CurveTable], Iterator[bytes]]) -> Callable[[StrPa
     return write
 
 
-#: Formats by file extension.
+def _boundaries(read: Callable[..., Found]) -> Callable[..., Found]:
+    """Read a table of vertices, which may be one of Xenium."""
+
+    def in_unit(path: StrPath, *columns: str, **options: Any) -> Found:
+        return in_microns(read(path, *columns, **options), path)
+
+    return in_unit
+
+
+_CSV, _PARQUET = _boundaries(read_csv), _boundaries(read_any_parquet)
+_ANNOTATIONS, _VECTORS = "file of annotations", "shapefile, GeoPackage or FlatGeobuf"
+_ANY, _OF_MAP = "as stated", "as stated, else pixel"
+_MAPS = "QGIS, ArcGIS, GeoPandas"
+#: Formats by file extension; those of annotations are told apart by their content.
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
-        ".csv": Format("CSV table of vertices", read_csv, _streamed(csv_parts)),
-        ".parquet": Format("Parquet table of vertices", read_parquet, _written(parquet_bytes)),
-        ".geojson": Format("GeoJSON", read_geojson, _streamed(geojson_parts)),
-        ".json": Format("JSON of annotations (GeoJSON, COCO or VIA)", read_json),
-        ".geoparquet": Format("GeoParquet", read_geoparquet, _written(geoparquet_bytes)),
-        ".zip": Format("zip of ImageJ regions", read_roi, _written(roi_zip_bytes)),
-        ".roi": Format("ImageJ region", read_roi),
-        ".npz": Format("NumPy archive of curves", read_npz, write_npz),
-        ".chc": Format("file of chain codes", read_chain_codes),
-        ".tps": Format("TPS file", read_tps),
-        ".rda": Format("R data file", read_rda),
-        ".rdata": Format("R data file", read_rda),
-        ".rds": Format("R data file", read_rda),
-        ".txt": Format("text file of coordinates", read_coordinates),
+        ".csv": Format(
+            "CSV table of vertices", _CSV, _streamed(csv_parts), "spreadsheets, R, napari, Xenium, CellProfiler", _ANY
+        ),
+        ".csv.gz": Format("CSV table of vertices", _CSV, None, "Xenium (cell and nucleus boundaries)", "µm"),
+        ".parquet": Format(
+            "Parquet table of vertices", _PARQUET, _written(parquet_bytes), "pandas, Polars, DuckDB, Xenium", _ANY
+        ),
+        ".geojson": Format("GeoJSON", read_geojson, _streamed(geojson_parts), "QuPath"),
+        ".json": Format("JSON of annotations", read_annotations),
+        ".xml": Format("XML of annotations", read_annotations),
+        ".txt": Format("text file of outlines", read_annotations, None, "text editors; one vertex per line"),
+        ".geoparquet": Format(
+            "GeoParquet", read_geoparquet, _written(geoparquet_bytes), "GeoPandas, QGIS, SpatialData", _OF_MAP
+        ),
+        ".shp": Format(_VECTORS, read_vector_file, None, _MAPS, _OF_MAP),
+        ".gpkg": Format(_VECTORS, read_vector_file, None, _MAPS, _OF_MAP),
+        ".fgb": Format(_VECTORS, read_vector_file, None, _MAPS, _OF_MAP),
+        ".zip": Format("zip of ImageJ regions", read_roi, _written(roi_zip_bytes), "ImageJ, Fiji"),
+        ".roi": Format("ImageJ region", read_roi, None, "ImageJ, Fiji"),
+        ".npz": Format("NumPy archive of curves", read_npz, write_npz, "NumPy", _ANY),
+        ".chc": Format("file of chain codes", read_chain_codes, None, "SHAPE, Momocs, ktch", "mm where stated"),
+        ".tps": Format("TPS file", read_tps, None, "tpsDig", "as SCALE"),
+        ".rda": Format("R data file", read_rda, None, "Momocs, R"),
+        ".rdata": Format("R data file", read_rda, None, "Momocs, R"),
+        ".rds": Format("R data file", read_rda, None, "Momocs, R"),
     }
 )
 
@@ -70,8 +116,9 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
     Parameters
     ----------
     path : path
-        .csv, .parquet, .geojson, .geoparquet, .json (GeoJSON, COCO, VIA), .zip or .roi (ImageJ), .npz, .chc, .tps,
-        .rda, .RData or .rds (R) or .txt.
+        .csv or .csv.gz, .parquet, .geojson, .geoparquet, .json (COCO, labelme, Label Studio, VIA, GeoJSON), .xml
+        (CVAT), .txt (Cellpose, YOLO, coordinates), .zip or .roi (ImageJ), .npz, .chc, .tps, .rda, .RData or .rds (R),
+        or with GeoPandas .shp, .gpkg or .fgb.
     memory : float, optional
         Memory limit in GiB; by default 4.
     curve_column : str, optional
@@ -101,7 +148,7 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
     Ensemble('squares': 1 curve in µm)
     """
     kind = _format(path)
-    if curve_column is not None and kind.read not in (read_csv, read_parquet):
+    if curve_column is not None and kind.read not in (_CSV, _PARQUET):
         raise ContentError(f"{Path(path).name}: curve_column applies only to tables (.csv, .parquet)")
     read = kind.read if curve_column is None else partial(kind.read, curve_column=curve_column)
     with errors_named(path, kind.name), budget(memory):
@@ -112,15 +159,24 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
         return table
 
 
-def write_curves(path: StrPath, curves: CurveTable | Ensemble) -> None:
+def write_curves(
+    path: StrPath, curves: CurveTable | Ensemble, *, layout: str = "", original: StrPath | None = None
+) -> None:
     """Write closed curves with their features, scale, unit and provenance.
 
     Parameters
     ----------
     path : path
-        .csv, .parquet, .geojson, .zip (ImageJ) or .npz. An existing file of that name is replaced atomically.
+        .csv, .parquet, .geojson, .geoparquet, .zip (ImageJ) or .npz; or a file of annotations in pixels: .json, .xml
+        (CVAT) or .txt (YOLO). An existing file of that name is replaced atomically.
     curves : CurveTable or Ensemble
         For an ensemble, its measured features are written.
+    layout : str
+        The format of annotations: "COCO", "labelme", "GeoJSON", "CVAT" or "YOLO". By default that of `original`, or the
+        only one that has this extension.
+    original : path, optional
+        A file of annotations from which the curves were read: all else in it is kept, and of the images that the curves
+        are of, outlines are replaced, added and removed by their ids.
 
     Raises
     ------
@@ -133,26 +189,74 @@ def write_curves(path: StrPath, curves: CurveTable | Ensemble) -> None:
     --------
     >>> from napari_shape_ensembles import Ensemble
     >>> from napari_shape_ensembles.io import read_curves, write_curves
-    >>> write_curves("squares.npz", Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]], unit="µm"))
+    >>> square = Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]])
+    >>> write_curves("squares.npz", square)
     >>> read_curves("squares.npz").features["area"].tolist()
     [4.0]
+    >>> write_curves("squares.json", square, layout="COCO")
+    >>> read_curves("squares.json").features["category"].tolist()
+    ['object']
     """
+    kind = format_of(path)
+    if original is not None or layout or (kind is not None and kind.read is read_annotations):
+        _write_annotations(Path(path), with_features(curves), layout, original)
+        return
     write = writer_of(path)
     with errors_named(path, "table of curves"):
         write(path, plain(with_features(curves)))
 
 
+def _write_annotations(path: Path, table: CurveTable, layout: str, original: StrPath | None) -> None:
+    """Write a file of annotations, into the original if there is one."""
+    ending, content, before = path.suffix.lower(), None, None
+    if original is not None:
+        with errors_named(original, _ANNOTATIONS), budget():
+            if Path(original).suffix.lower() not in LAYOUTS:
+                raise ContentError(f"is not a file of annotations ({', '.join(LAYOUTS)})")
+            known, content = layout_of(original)
+            if known is None or (layout and layout != known.name):
+                raise ContentError(f"is not a file of {layout or 'annotations'}: leave it out to write a new file")
+            layout = known.name
+            before = _of_images(assembled(known.read(content, original), Path(original).stem), table)
+    with errors_named(path, _ANNOTATIONS):
+        only = [one.name for one in LAYOUTS.get(ending, ()) if one.write is not None]
+        write = writer_of_layout(layout or (only[0] if len(only) == 1 else ""), ending)
+        if table.ensemble.unit != "pixel" and table.scale == (1.0, 1.0):
+            raise ContentError(
+                f"annotations are in pixels, and these outlines are in {table.ensemble.unit} without a pixel size: "
+                "write them as .geoparquet, .csv or .npz"
+            )
+        write_bytes(path, write(plain(table), path, content, before))
+
+
+def _of_images(before: CurveTable, table: CurveTable) -> CurveTable:
+    """Return the outlines of those images and frames that a table has outlines of; of all, if it names none."""
+    shared = [name for name in before.features if name in table.features]
+    chosen = np.ones(len(before.ensemble), dtype=np.bool_)
+    for name in (name for name in shared if name == "image" or plain_name(name) in FRAMES):
+        values = set(map(feature_text, table.features[name]))
+        chosen &= [feature_text(value) in values for value in before.features[name]]
+    features = before.features[chosen].reset_index(drop=True)
+    return CurveTable(before.ensemble[chosen], features, before.scale, before.provenance)
+
+
 def writer_of(path: StrPath) -> Callable[[StrPath, CurveTable], None]:
     """Return the writer for a file of this name; raise a ValueError that lists the extensions if there is none."""
-    kind = FORMATS.get(Path(path).suffix.lower())
+    kind = format_of(path)
     if kind is None or kind.write is None:
         endings = ", ".join(ending for ending, one in FORMATS.items() if one.write)
         raise ContentError(f"{Path(path).name}: curves can be saved as {endings}")
     return kind.write
 
 
+def format_of(path: StrPath) -> Format | None:
+    """Return the format of a file by its name, or None."""
+    name = Path(path).name.lower()
+    return next((kind for ending, kind in FORMATS.items() if name.endswith(ending)), None)
+
+
 def _format(path: StrPath) -> Format:
-    ending = Path(path).suffix.lower()
-    if ending not in FORMATS:
+    kind = format_of(path)
+    if kind is None:
         raise ContentError(f"{Path(path).name}: unknown format; the extension is not one of {', '.join(FORMATS)}")
-    return FORMATS[ending]
+    return kind

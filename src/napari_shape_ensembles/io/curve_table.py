@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from .._types import Real
 from ..archive import ContentError, Tree
+from ..budget import OverBudgetError
 from ..outlines import Ensemble
 from ..outlines.extract import signed_area
-from ..outlines.reasons import NOT_POLYGON, PARTS, Reason, of_rows, rows_of
+from ..outlines.reasons import NOT_POLYGON, PARTS, UNREADABLE, Reason, of_rows, rows_of
+from .outline_order import rejected
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,6 +179,14 @@ class Found:
         `metadata` if the file is our own, else empty.
     calibrated : bool
         Whether the curves are in the unit that `meta` states, rather than in pixels.
+    unit : str
+        Unit of calibrated curves without `meta`.
+    traced : int
+        Number of curves that were traced from masks of pixels.
+    tracing : mapping
+        How these were traced; see `Ensemble`.
+    error : Exception, optional
+        Why an entry cannot be read; see `leave_out`.
     """
 
     curves: list[Real] = field(default_factory=list)
@@ -185,6 +195,23 @@ class Found:
     dropped: Counter[Reason] = field(default_factory=Counter)
     meta: Tree = field(default_factory=dict)
     calibrated: bool = False
+    unit: str = ""
+    traced: int = 0
+    tracing: Tree = field(default_factory=dict)
+    error: Exception | None = None
+
+    def leave_out(self, error: Exception) -> None:
+        """Count an entry that cannot be read; if none can, the error is raised for the file.
+
+        Raises
+        ------
+        OverBudgetError
+            If that is the error.
+        """
+        if isinstance(error, OverBudgetError):
+            raise error
+        self.dropped[UNREADABLE] += 1
+        self.error = error
 
     def outline_of(self, rings: Sequence[Real], *, none: Reason = NOT_POLYGON) -> Real | None:
         """Return the ring of largest area among the parts of one object, and count the others as dropped.
@@ -215,21 +242,28 @@ def columns_of(rows: Sequence[Mapping[str, Any]], missing: Any) -> dict[str, lis
 def assembled(found: Found, name: str) -> CurveTable:
     """Build a table from the content found by a reader; `name` is that of the file.
 
+    All curves of files pass here: those with missing vertices, and those of other programs whose vertices do not follow
+    an outline, are left out and counted.
+
     Raises
     ------
     ValueError
-        For NaN or infinite vertices, or inconsistent metadata.
+        If that holds for most curves, or for inconsistent metadata.
     """
     import pandas as pd
 
+    if found.error is not None and not found.curves and found.dropped.total() == found.dropped[UNREADABLE]:
+        raise found.error
     unit, scale = _calibration(found.meta)
-    if bad := [index for index, curve in enumerate(found.curves) if not np.isfinite(curve).all()]:
-        raise ContentError(
-            f"{len(bad)} of {len(found.curves)} curves have NaN or infinite vertices (first: curve {bad[0]})"
-        )
+    unit = found.unit or unit
+    _refuse_if_all_bad(found)
     curves = found.curves if found.calibrated else [curve * scale for curve in found.curves]
     dropped = found.dropped + Counter(of_rows(found.meta.get("dropped", [])))
     ids, features = _typed_ids(found.ids, found.meta), pd.DataFrame(found.features)
+    if not found.meta and (astray := rejected(curves, ids)):
+        dropped += Counter(astray.values())
+        rows = np.setdiff1d(np.arange(len(curves)), [*astray])
+        curves, ids, features = [curves[row] for row in rows], ids[rows], features.iloc[rows].reset_index(drop=True)
     if len(set(ids.tolist())) < len(ids):  # duplicate ids become names, and the curves are numbered
         features.insert(0, "name", [str(value) for value in ids], allow_duplicates=True)
         ids, features = np.arange(1, len(ids) + 1), features.loc[:, ~features.columns.duplicated()]
@@ -241,6 +275,8 @@ def assembled(found: Found, name: str) -> CurveTable:
         "filled": int(found.meta.get("filled", 0)),
         "tracing": {str(choice): value for choice, value in dict(found.meta.get("tracing", {})).items()},
     }
+    if found.traced and found.traced == len(found.curves):
+        traced |= {"pixel_size": (1.0, 1.0), "tracing": found.tracing}
     kept = Ensemble(curves, name=called, unit=unit, ids=ids, dropped=dropped, images=images, **traced)
     place = pd.Index(ids).get_indexer(kept.ids)
     features = _typed(features.iloc[place].reset_index(drop=True) if features.shape[1] else _no_features(), found.meta)
@@ -249,6 +285,14 @@ def assembled(found: Found, name: str) -> CurveTable:
         kept = kept.derived(kept.curves, metadata=own)
     provenance = {str(key): str(words) for key, words in found.meta.get("provenance", {}).items()}
     return CurveTable(kept, features, scale, provenance or {"file": name})
+
+
+def _refuse_if_all_bad(found: Found) -> None:
+    bad = [index for index, curve in enumerate(found.curves) if not np.isfinite(curve).all()]
+    if bad and len(bad) == len(found.curves):
+        raise ContentError(
+            f"{len(bad)} of {len(found.curves)} curves have NaN or infinite vertices (first: curve {bad[0]})"
+        )
 
 
 def _calibration(meta: Tree) -> tuple[str, tuple[float, float]]:
@@ -305,3 +349,8 @@ def positions(points: Any, *, swap: bool = True) -> Real:
     if array.ndim != 2 or array.shape[1] < 2:
         raise ContentError(f"an outline of shape {array.shape}: points must have two coordinates")
     return array[:, 1::-1] if swap else array[:, :2]
+
+
+def feature_text(value: object) -> str:
+    """Return a feature value as text: integers without their ".0"."""
+    return f"{value:g}" if isinstance(value, float) else str(value).strip()

@@ -1,10 +1,9 @@
 """Design tables: images with group, replicate, block and covariates, from a CSV or from file names."""
 
-import codecs
 import csv
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,10 +13,12 @@ from ..comparison import design_from_names
 from ..outlines import Ensemble, Outlines
 from ..outlines.units import length_unit
 from ..words import counted
+from .content import decoded, number_in
+from .curve_table import feature_text
 from .ebsd import ENDINGS as MAPS
 from .image_parts import WHOLE, Box, ImagePart, polygon_of
 from .settings_file import SettingsFile
-from .sources import PixelSize, Reading, distinct_names, feature_text, files_of, named, read_images
+from .sources import PixelSize, Reading, distinct_names, files_of, named, read_images
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +99,9 @@ def read_experiment(
     return ensembles, images.table
 
 
-def images_of_design(path: Path, pattern: str | None, *, labels: bool = False) -> DesignImages:
+def images_of_design(
+    path: Path, pattern: str | None, *, labels: bool = False, tell: Callable[[str], None] = lambda _: None
+) -> DesignImages:
     """Return the images that a table lists, or with a pattern for their names those in a folder; not read yet.
 
     Raises
@@ -110,7 +113,7 @@ def images_of_design(path: Path, pattern: str | None, *, labels: bool = False) -
         return read_design(path)
     if not path.is_dir():
         raise ContentError(f"{path} is not a folder: with --pattern, give the folder of the images")
-    paths = files_of(path, groups=True, labels=labels)
+    paths = files_of(path, groups=True, labels=labels, tell=tell)
     table = design_from_names([path.name for path in paths], pattern).drop(columns="image")
     return DesignImages(paths, table, [WHOLE] * len(paths), {})
 
@@ -198,10 +201,13 @@ def _take_pixel_sizes(
     for path, size, unit in zip(paths, table["pixel_size"], table["unit"], strict=True):
         if pd.isna(size):
             continue
-        try:
-            height, *width = (float(side) for side in re.split("[×x*]", str(size).replace(",", ".")))
-        except ValueError:
-            height, width = 0.0, []
+        words = re.split("[×x*]", str(size))
+        if grouped := next((word.strip() for word in words if number_in(word) is None and "," in word), ""):
+            raise ContentError(
+                f"{name}: the pixel size {grouped} of {path.name} may be {grouped.replace(',', '')} or "
+                f"{grouped.replace(',', '.', 1)}: write it without a comma"
+            )
+        height, *width = (number_in(word) or 0.0 for word in words)
         if len(width) > 1 or not all(0 < side < float("inf") for side in (height, *width)) or not isinstance(unit, str):
             raise ContentError(f"{name}: the pixel size of {path.name} is {size!r} {unit!r}, not a size with a unit")
         with named(f"{name}: {path.name}"):
@@ -228,19 +234,12 @@ def read_small_table(path: Path) -> "pd.DataFrame":
 
 
 def _text_of(path: Path) -> str:
-    """Decode a table, in Unicode or in Excel's Windows-1252, without its separator line ("sep=;")."""
-    content = path.read_bytes()
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        text = content.decode("utf-16", errors="replace")
-    elif b"\0" in content:
-        raise ContentError(f"{path.name} is a binary file, not a text table: save the table as CSV")
-    else:
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = content.decode("cp1252", errors="replace")
-    first, _, rest = text.partition("\n")
-    return rest if re.fullmatch(r"sep=.\r?", first) else text
+    try:
+        return decoded(path.read_bytes())
+    except ContentError as error:
+        raise ContentError(f"{path.name} {error}") from error
+    except UnicodeDecodeError as error:
+        raise ContentError(f"{path.name} is not a CSV table: {error}") from error
 
 
 #: Columns that identify the part of an image that a row describes.

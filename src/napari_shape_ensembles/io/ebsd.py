@@ -4,6 +4,7 @@ A square grid has one pixel per point. On a hexagonal grid every point is two pi
 one pixel: in this brick layout each point touches its six hexagonal neighbors, and areas are preserved.
 """
 
+import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
@@ -20,15 +21,19 @@ from ..archive import ContentError, StrPath, errors_named, opened
 from ..budget import budget, reserve
 from ..outlines.exchange import needed
 from .content import bytes_of, decompressed
+from .oina import read_oina
 
 Grid = Literal["square", "hexagonal"]
 
 #: File extensions of supported maps.
-ENDINGS = (".ang", ".ctf", ".h5", ".hdf5", ".h5ebsd", ".ang.gz", ".ctf.gz")
+ENDINGS = (".ang", ".ctf", ".h5", ".hdf5", ".h5ebsd", ".h5oina", ".ang.gz", ".ctf.gz")
 NOT_INDEXED = -1
 
 # Memory in bytes per point while parsing a text map, per number of any map, and number of simultaneous copies.
 _BYTES_PER_POINT, _BYTES_PER_NUMBER, _COPIES = 600, 8, 3
+# Columns of a .ctf file, and those without which a map can be read.
+_CTF_COLUMNS = ("Phase", "X", "Y", "Bands", "Error", "Euler1", "Euler2", "Euler3", "MAD", "BC", "BS")
+_CTF_OPTIONAL = ("Bands", "Error", "MAD", "BC", "BS")
 # Coordinates are written with few digits: positions within this fraction of a step coincide.
 _POSITION_TOLERANCE = 0.2
 # Names that programs use for the pattern quality, the most common first.
@@ -154,7 +159,8 @@ def read_ebsd(path: StrPath, *, memory: float | None = None) -> EBSDMap:
     Parameters
     ----------
     path : path
-        .ang (EDAX, EMsoft, ASTAR), .ctf (Oxford, Bruker, MTEX), either also as .gz, or HDF5 (Bruker, EMsoft, orix).
+        .ang (EDAX, EMsoft, ASTAR), .ctf (Oxford, Bruker, MTEX), either also as .gz, .h5oina (Oxford), or HDF5
+        (Bruker, EMsoft, orix).
     memory : float, optional
         Memory limit in GiB; by default 4.
 
@@ -192,10 +198,13 @@ def read_ebsd(path: StrPath, *, memory: float | None = None) -> EBSDMap:
         needed("orix", "ebsd", "an orientation map")
         from orix import io
 
+        name = Path(path).name.removesuffix(".gz").rpartition(".")[0]
+        if ending == ".h5oina":
+            return _map(read_oina(path), name)
         with _readable(Path(path), ending) as readable, warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="loadtxt: input contained no data")  # an error follows
             options = {"autogen_names": False} if readable.suffix.lower() == ".ang" else {}
-            return _map(io.load(str(readable), **options), Path(path).name.removesuffix(".gz").rpartition(".")[0])
+            return _map(io.load(str(readable), **options), name)
 
 
 @contextmanager
@@ -206,11 +215,14 @@ def _readable(path: Path, ending: str) -> Iterator[Path]:
     """
     if ending in (".h5", ".hdf5", ".h5ebsd"):
         _refuse_claims(path)
+        _refuse_other_hdf5(path)
         yield path
         return
     packed = bytes_of(path)
     content = decompressed(packed)
     reserve(content.count(b"\n") * _BYTES_PER_POINT)
+    if ending.removesuffix(".gz") == ".ctf":
+        content = _standard_ctf(content)
     if content is packed and content.isascii():
         yield path
         return
@@ -218,6 +230,29 @@ def _readable(path: Path, ending: str) -> Iterator[Path]:
         copy = Path(folder) / f"map{ending.removesuffix('.gz')}"
         copy.write_text(content.decode("latin-1").encode("ascii", "replace").decode(), newline="")
         yield copy
+
+
+def _standard_ctf(content: bytes) -> bytes:
+    """Return a .ctf file as orix expects it: with decimal points, and with all columns in their usual order."""
+    head, found, body = content.partition(b"\nPhase\t")
+    first, _, rows = body.partition(b"\n")
+    names = ["Phase", *first.decode("latin-1").split()]
+    width = len(rows.partition(b"\n")[0].split())
+    if set(names[width:]) <= {*_CTF_OPTIONAL}:  # a header of all columns above rows of some
+        names = names[:width]
+    commas = re.search(rb"\d,\d", rows[:2000]) is not None
+    if not found or (not commas and names == list(_CTF_COLUMNS)):
+        return content
+    if missing := [name for name in _CTF_COLUMNS if name not in (*names, *_CTF_OPTIONAL)]:
+        raise ContentError(f"has no column {missing[0]}; its columns are {', '.join(names)}")
+    if commas:
+        head, rows = (re.sub(rb"(?<=\d),(?=\d)", b".", part) for part in (head, rows))
+    cells = [line.split() for line in rows.splitlines() if line.strip()]
+    if short := next((number for number, row in enumerate(cells, start=1) if len(row) != len(names)), 0):
+        raise ContentError(f"point {short} has {len(cells[short - 1])} values, not {len(names)}: export the map again")
+    places = [names.index(name) if name in names else -1 for name in _CTF_COLUMNS]
+    lines = [b"\t".join(b"0" if place < 0 else row[place] for place in places) for row in cells]
+    return b"\n".join([head, "\t".join(_CTF_COLUMNS).encode(), *lines, b""])
 
 
 def _refuse_claims(path: StrPath) -> None:
@@ -233,6 +268,19 @@ def _refuse_claims(path: StrPath) -> None:
     with h5py.File(path, "r") as file:
         file.visititems(add)
     reserve(claimed[0])
+
+
+def _refuse_other_hdf5(path: StrPath) -> None:
+    """Raise for an HDF5 file that no program for orientation maps wrote: it is not damaged."""
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        if not any("manufacturer" in name.lower() for name in file):
+            held = ", ".join(list(file)[:8]) or "nothing"
+            raise ContentError(
+                f"is an HDF5 file without an orientation map of Bruker, EMsoft or orix (it holds {held}): save an "
+                "image as TIFF"
+            )
 
 
 def _map(found: Any, name: str) -> EBSDMap:

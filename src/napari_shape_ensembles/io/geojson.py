@@ -2,17 +2,20 @@
 
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._types import Real
 from ..archive import ContentError, StrPath, Tree
-from ..outlines.reasons import HOLES
+from ..outlines.reasons import HOLES, Reason
+from .annotation_files import merged, points_of
 from .content import json_of
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, metadata, positions
+from .outline_order import refuse_degrees
 
 # Properties that QuPath writes for every object.
 _QUPATH = ("objectType", "name", "color", "isLocked")
@@ -32,6 +35,33 @@ def geojson_parts(table: CurveTable) -> Iterator[bytes]:
         text = json.dumps(feature, ensure_ascii=False, allow_nan=False)
         yield f"{',' if place else ''}\n{text}".encode()
     yield b"\n]}\n"
+
+
+def geojson_merged(table: CurveTable, path: Path, original: Tree | None, before: CurveTable | None) -> bytes:
+    """Return GeoJSON in which corrected outlines replace those of an original, whose objects keep all else."""
+    del path
+    objects = _objects(original) if original is not None else None
+    if not objects or (isinstance(original, dict) and FORMAT in original):
+        return b"".join(geojson_parts(table))
+    entries = {_name_of(item, place): item for place, item in enumerate(objects, start=1)}
+    if len(entries) < len(objects):
+        raise ContentError("names of its objects repeat, so corrections cannot be assigned: save under a new name")
+
+    def feature(entry: Tree | None, curve: Real, row: Mapping[str, Any]) -> Tree:
+        if entry is None:
+            return _feature(str(uuid.uuid4()), curve, dict(row), table.ensemble.name)
+        ring = points_of(curve)
+        kept = {key: value for key, value in (entry.get("geometry") or {}).items() if key == "plane"}
+        return {**entry, "geometry": {**kept, "type": "Polygon", "coordinates": [[*ring, ring[0]]]}}
+
+    features = merged(entries, before, table, feature)
+    whole = {**original, "features": features} if isinstance(original, dict) and "features" in original else features
+    return json.dumps(whole, ensure_ascii=False).encode()
+
+
+def _name_of(item: Tree, place: int) -> Any:
+    """Return the id of an outline: the name of the object, else its place in the file."""
+    return (item.get("properties") or {}).get("name") or place
 
 
 def _feature(name: Any, curve: Real, row: Tree, image: str) -> Tree:
@@ -83,13 +113,22 @@ def geojson_found(content: Any) -> Found:
     found = Found(meta=meta)
     rows: list[Tree] = []
     ids = []
+    nuclei = 0
     for number, item in enumerate(objects, start=1):
-        ring = _outline(item, found)
+        nuclei += isinstance(item.get("nucleusGeometry"), dict)
+        try:
+            ring = _outline(item, found)
+        except (AttributeError, TypeError, ValueError, OverflowError) as error:
+            found.leave_out(error)
+            continue
         if ring is not None:
             found.curves.append(ring - CENTRE)
             properties = item.get("properties") or {}
-            ids.append(properties["name"] if meta else properties.get("name") or number)
-            rows.append(_features(properties, own=bool(meta)))
+            ids.append(properties["name"] if meta else _name_of(item, number))
+            rows.append(_features(properties, own=bool(meta)) | ({} if meta else _plane(item["geometry"])))
+    if not meta:
+        refuse_degrees(found.curves)
+    found.dropped[Reason("nuclei")] += nuclei
     found.ids = ids
     rows[:1] = [dict.fromkeys(meta.get("columns", {}), np.nan) | row for row in rows[:1]]
     found.features = columns_of(rows, np.nan)
@@ -115,6 +154,15 @@ def _outline(item: Tree, found: Found) -> Real | None:
     )
     found.dropped[HOLES] += sum(len(piece) - 1 for piece in pieces if piece)
     return found.outline_of([positions(piece[0]) for piece in pieces if piece])
+
+
+def _plane(geometry: Tree) -> dict[str, int]:
+    """Return where in a stack QuPath has an object: slice and frame, counted from 0."""
+    plane = geometry.get("plane")
+    if not isinstance(plane, dict):
+        return {}
+    places = {"slice": plane.get("z"), "frame": plane.get("t"), "channel": plane.get("c")}
+    return {name: place for name, place in places.items() if isinstance(place, int) and place >= 0}
 
 
 def _features(properties: Tree, *, own: bool) -> Tree:

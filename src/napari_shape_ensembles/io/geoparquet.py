@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
-from ..archive import ContentError, StrPath
+from ..archive import ContentError, StrPath, Tree
 from ..budget import reserve_curves
 from ..outlines import Ensemble
 from ..outlines.reasons import HOLES
+from ..outlines.units import length_unit
 from .curve_table import FORMAT, CurveTable, Found, metadata
-from .tables import opened_parquet, pyarrow_modules
+from .outline_order import refuse_degrees
+from .tables import opened_parquet, pyarrow_modules, read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +57,13 @@ def polygons_bytes(rows: "pd.DataFrame", ensemble: Ensemble, more: dict[str, Any
     return file.getvalue()
 
 
+def read_any_parquet(path: StrPath, curve_column: str | None = None) -> Found:
+    """Read the curves of a Parquet file: polygons, which often have this extension too, or a table of vertices."""
+    with opened_parquet(path) as (file, _, _):
+        is_geoparquet = b"geo" in (file.schema_arrow.metadata or {})
+    return read_geoparquet(path) if is_geoparquet else read_parquet(path, curve_column)
+
+
 def read_geoparquet(path: StrPath) -> Found:
     """Read the polygons of any GeoParquet file, with the other columns as features."""
     try:
@@ -71,8 +80,7 @@ def read_geoparquet(path: StrPath) -> Found:
                     f"its geometry is encoded as {about.get('encoding')!r}: save it as well-known binary (WKB)"
                 )
             meta = json.loads(known.get(FORMAT.encode(), b"{}"))
-            if str((about.get("crs") or {}).get("type", "")).startswith("Geographic"):
-                raise ContentError("its coordinates are geographic: export the outlines in pixels or a unit of length")
+            unit = unit_of_system(about.get("crs") or {})
             reserve_curves(size // _BYTES_PER_VERTEX, file.metadata.num_rows)
             types = pyarrow_modules()[0].types
             plain = [field.name for field in layout if field.name != name and not types.is_nested(field.type)]
@@ -80,20 +88,37 @@ def read_geoparquet(path: StrPath) -> Found:
             frame = file.read(columns=plain).to_pandas()
     except shapely.errors.ShapelyError as error:
         raise ContentError(f"its polygons are damaged ({str(error)[:200]})") from error
-    found = Found(meta=meta, calibrated=bool(meta))
+    found = Found(meta=meta, calibrated=bool(meta or unit), unit="" if meta else unit)
     kept = []
     for place, geometry in enumerate(geometries):
-        ring = _outline(geometry, found)
+        ring = polygon_ring(geometry, found)
         if ring is not None:
             found.curves.append(ring)
             kept.append(place)
+    if not (meta or unit):
+        refuse_degrees(found.curves)
     frame = frame.iloc[kept]
     found.ids = frame["id"].tolist() if "id" in frame else kept
     found.features = {str(name): frame[name].tolist() for name in frame if name != "id"}
     return found
 
 
-def _outline(geometry: Any, found: Found) -> np.ndarray | None:
+def unit_of_system(system: Tree) -> str:
+    """Return the unit of length of a coordinate reference system in PROJJSON; empty if there is none."""
+    base = system.get("source_crs", {}) if system.get("type") == "BoundCRS" else system
+    parts = [part for part in [base, *base.get("components", [])] if isinstance(part, dict)]
+    if any(str(part.get("type", "")).startswith("Geographic") for part in parts):
+        raise ContentError("its coordinates are geographic: export the outlines in pixels or a unit of length")
+    axes = [axis for part in parts for axis in part.get("coordinate_system", {}).get("axis", [])]
+    stated = next((axis["unit"] for axis in axes if "unit" in axis), "")
+    if isinstance(stated, dict):
+        stated = stated.get("name", "")
+    if stated in ("degree", "radian", "grad"):
+        raise ContentError(f"its coordinates are angles ({stated}): export the outlines in pixels or a unit of length")
+    return length_unit({"metre": "m", "US survey foot": "survey_foot"}.get(stated, stated)) if stated else ""
+
+
+def polygon_ring(geometry: Any, found: Found) -> np.ndarray | None:
     """Return the outer ring of the largest polygon as rows and columns; count the parts and holes dropped."""
     parts = [] if geometry is None else shapely.get_parts(geometry).tolist()
     polygons = [part for part in parts if part.geom_type == "Polygon" and not part.is_empty]

@@ -90,6 +90,26 @@ def find_grains(ebsd: EBSDMap, *, threshold: float = 10.0, min_points: int = 5, 
     return np.where(ebsd.points >= 0, labels[tuple(nearest)], 0).astype(np.int32)
 
 
+def cut_grains(ebsd: EBSDMap, grains: Labels) -> NDArray[Any]:
+    """Return the labels of the grains beside places within the map that were not measured.
+
+    The measured area need not be a rectangle. Grains at the border of the map are cut too, and are not returned.
+
+    Parameters
+    ----------
+    ebsd : EBSDMap
+    grains : (R, W) int array
+        From `find_grains`.
+    """
+    missing = ebsd.points < 0
+    if ebsd.grid == "hexagonal":  # every second row begins or ends half a point later
+        missing = missing.copy()
+        missing[:, [0, -1]] &= missing[:, [1, -2]]
+    beside = ndimage.binary_dilation(missing, np.ones((3, 3))) & ~missing
+    at_border = np.concatenate([grains[0], grains[-1], grains[:, 0], grains[:, -1]])
+    return np.setdiff1d(np.unique(grains[beside]), [0, *at_border])
+
+
 def misorientations(rotations: Real, pairs: NDArray[np.int64], symmetry: Any) -> Real:
     """Return the misorientation angles of pairs of orientations: the minima over the crystal symmetry.
 

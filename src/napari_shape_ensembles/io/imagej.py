@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from .._types import Real
-from ..archive import ContentError, StrPath
+from ..archive import ContentError, StrPath, opened
 from ..budget import reserve_curves
 from ..outlines.exchange import needed
-from ..outlines.reasons import OPEN
+from ..outlines.reasons import NOT_POLYGON, OPEN
 from .content import bytes_of, unpacked
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, metadata
 
@@ -24,6 +24,7 @@ _MAX_ROUNDING = 0.01
 # Minimum number of bytes per vertex in a file.
 _VERTEX_BYTES = 4
 _CLOSED = ("POLYGON", "FREEHAND", "TRACED", "RECT", "OVAL")
+_OPEN = ("LINE", "POLYLINE", "FREELINE", "ANGLE", "POINT", "NOROI")
 
 
 def roi_zip_bytes(table: CurveTable) -> bytes:
@@ -91,10 +92,21 @@ def read_roi(path: StrPath) -> Found:
     if content[:4] == b"Iout":
         return _found([(Path(path).stem, content)])
     with zipfile.ZipFile(BytesIO(content)) as archive:
-        entries = [entry for entry in archive.infolist() if entry.filename.lower().endswith(".roi")]
+        # The Mac's Finder adds files of attributes: __MACOSX/._name.roi.
+        entries = [
+            entry
+            for entry in archive.infolist()
+            if entry.filename.lower().endswith(".roi") and not PurePosixPath(entry.filename).name.startswith("._")
+        ]
         reserve_curves(sum(entry.file_size for entry in entries) // _VERTEX_BYTES, len(entries))
         regions = unpacked(archive, {entry.filename for entry in entries})
         return _found((PurePosixPath(name).stem, data) for name, data in regions)
+
+
+def holds_regions(path: StrPath) -> bool:
+    """Whether a zip has entries that are ImageJ regions by their names."""
+    with opened(path) as file, zipfile.ZipFile(file) as archive:
+        return any(entry.filename.lower().endswith(".roi") for entry in archive.infolist())
 
 
 def _found(entries: Iterable[tuple[str, bytes]]) -> Found:
@@ -104,13 +116,20 @@ def _found(entries: Iterable[tuple[str, bytes]]) -> Found:
     empty = True
     for name, content in entries:
         empty = False
-        roi = roifile.ImagejRoi.frombytes(content)
-        rings = roi.coordinates(multi=True) if roi.roitype.name in _CLOSED else []
-        curve = found.outline_of([np.asarray(ring, np.float64)[:, ::-1] for ring in rings if len(ring)], none=OPEN)
+        try:
+            roi = roifile.ImagejRoi.frombytes(content)
+            rings = roi.coordinates(multi=True) if _is_outline(roifile, roi) else []
+            rings = [np.asarray(ring, np.float64)[:, ::-1] for ring in rings if len(ring)]
+        except Exception as error:  # noqa: BLE001 - of any type, for a region that is malformed or of an unknown kind
+            found.leave_out(error)
+            continue
+        curve = found.outline_of(rings, none=OPEN if roi.roitype.name in _OPEN else NOT_POLYGON)
         if curve is not None:
             found.curves.append(curve - CENTRE)
             words.append(_properties(roi.props))
             ids.append(_unquoted(roi.name) if FORMAT in words[-1] else roi.name or name)
+            if FORMAT not in words[-1]:
+                words[-1] = _places(roi) | words[-1]
     if empty:
         raise ContentError("holds no .roi files")
     found.ids, found.meta = ids, json.loads(words[0].pop(FORMAT, "{}")) if words else {}
@@ -121,6 +140,18 @@ def _found(entries: Iterable[tuple[str, bytes]]) -> Found:
     scale = found.meta.get("scale", [1, 1])
     found.curves = [curve * scale for curve in found.curves]
     return found
+
+
+def _is_outline(roifile: Any, roi: Any) -> bool:
+    """Whether a region encloses an area: texts and pictures have the type of a rectangle."""
+    return roi.roitype.name in _CLOSED and roi.subtype not in (roifile.ROI_SUBTYPE.TEXT, roifile.ROI_SUBTYPE.IMAGE)
+
+
+def _places(roi: Any) -> dict[str, str]:
+    """Return where in a stack a region lies, counted from 1; a plain stack has positions only."""
+    named = {"channel": roi.c_position, "slice": roi.z_position, "frame": roi.t_position}
+    known = {name: str(place) for name, place in named.items() if place > 0}
+    return known or ({"slice": str(roi.position)} if roi.position > 0 else {})
 
 
 def _value(words: str | None, *, own: bool) -> Any:

@@ -3,6 +3,7 @@
 import math
 import os
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, errors_named, npy_header, opened
 from ..budget import budget, reserve_pixels
+from ..outlines.recognise import content_of
 from .calibration import Calibration, read_calibration
 from .image_parts import plane_of_stack, shape_of_plane
 
@@ -22,6 +24,7 @@ _MAX_PAGES = 1000
 # Upper limit of the compression ratio of any codec in use.
 _MAX_COMPRESSION_RATIO = 2000
 # Modes that must be converted to get colors: CMYK, and grayscale or palette with alpha.
+_MIN_IS_WHITE = 0
 _READ_AS = {"CMYK": "RGB", "LA": "RGBA", "PA": "RGBA"}
 
 
@@ -96,12 +99,16 @@ def read_image(
         pixels = _pixels(path, ending, size, plane)
         if np.iscomplexobj(pixels):
             raise ContentError("its pixels are complex numbers: save their magnitude or another image of real numbers")
+        pixels = _without_alpha(pixels)
     return ImageFile(pixels, calibration or read_calibration(path), Path(path).stem.removesuffix(".ome"))
 
 
 def is_ome_zarr(path: Path) -> bool:
     """Whether a folder is (in) an OME-Zarr image, judged by names: "x.ome.zarr", "x.zarr/labels/cells"."""
-    return path.is_dir() and any(part.lower().endswith(ZARR) for part in path.parts[-3:])
+    if not path.is_dir() or not any(part.lower().endswith(ZARR) for part in path.parts):
+        return False
+    inside = any((path / name).is_file() for name in (".zattrs", ".zgroup", "zarr.json"))  # such as a field of a plate
+    return inside or any(part.lower().endswith(ZARR) for part in path.parts[-3:])
 
 
 def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> NDArray[Any]:
@@ -109,6 +116,8 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
     if ending == ".npy":
         with opened(path) as file:
             shape, _, dtype = npy_header(file)
+        if dtype.hasobject:
+            raise ContentError("holds Python objects, which are not read: export the masks or the image as PNG or TIFF")
         reserve_pixels(shape_of_plane(shape, plane) if len(shape) > 2 else shape, dtype.itemsize)
         # Of a stack, only the plane is read.
         return np.array(plane_of_stack(np.load(path, "r" if plane else None, allow_pickle=False), plane))
@@ -126,9 +135,28 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
         refuse_claims(count, itemsize, size)
         reserve_pixels(properties.shape, itemsize)
         mode = imageio.immeta(path, plugin="pillow", exclude_applied=False).get("mode")
+        if mode == "P" and (indices := _labels_with_palette(path)) is not None:
+            return indices
         return plane_of_stack(imageio.imread(path, plugin="pillow", mode=_READ_AS.get(str(mode))), plane)
     finally:
         Image.MAX_IMAGE_PIXELS = most
+
+
+def _labels_with_palette(path: StrPath) -> NDArray[Any] | None:
+    """Return the indices into the palette of an image if these are labels, as those of VOC and labelme; else None."""
+    from PIL import Image
+
+    with Image.open(path) as image:
+        indices = np.asarray(image)
+    return indices if content_of(indices) in ("labels", "classes") else None
+
+
+def _without_alpha(pixels: NDArray[Any]) -> NDArray[Any]:
+    """Return the alpha channel of silhouettes, whose color is the same wherever they are opaque; else all channels."""
+    if pixels.ndim != 3 or pixels.shape[2] != 4 or not np.ptp(pixels[..., 3]):
+        return pixels
+    visible = pixels[pixels[..., 3] > 0][:, :3]
+    return pixels[..., 3] if (visible == visible[0]).all() else pixels
 
 
 def _tiff_pixels(path: StrPath, size: int, plane: tuple[int, ...]) -> NDArray[Any]:
@@ -137,19 +165,80 @@ def _tiff_pixels(path: StrPath, size: int, plane: tuple[int, ...]) -> NDArray[An
 
     with tifffile.TiffFile(path) as tiff:
         refuse_many_pages(tiff)
-        series = tiff.series[0]
+        number, series = only_series(tiff)
         refuse_claims(series.size, series.dtype.itemsize, size)
+        if series.axes.startswith("S") and len(series.shape) == 3 and not plane:  # colors in separate planes
+            reserve_pixels(series.shape, series.dtype.itemsize)
+            return np.moveaxis(series.asarray(), 0, -1)
         shape = shape_of_plane(series.shape, plane)
         axes = tuple(side for side in series.shape if side > 1)[: len(plane)]
         is_mapped, is_paged = series.dataoffset is not None, len(series) == math.prod(axes)
         if not plane or not (is_mapped or is_paged):
             reserve_pixels(series.shape, series.dtype.itemsize)
-            return plane_of_stack(series.asarray(), plane)
+            try:
+                pixels = series.asarray()
+            except ValueError as error:
+                if "imagecodecs" not in str(error):
+                    raise
+                pixels = _without_codec(path, series, error)
+            return _dark_at_zero(plane_of_stack(pixels, plane), series)
         reserve_pixels(shape, series.dtype.itemsize)
         if is_mapped:  # uncompressed and in one piece
-            stack = tifffile.memmap(path, series=0, level=0, mode="r")
-            return np.array(plane_of_stack(stack, plane), series.dtype.newbyteorder("="))
-        return np.asarray(tiff.asarray(key=int(np.ravel_multi_index(plane, axes)), series=0)).reshape(shape)
+            stack = tifffile.memmap(path, series=number, level=0, mode="r")
+            pixels = np.array(plane_of_stack(stack, plane), series.dtype.newbyteorder("="))
+        else:
+            pixels = np.asarray(tiff.asarray(key=int(np.ravel_multi_index(plane, axes)), series=number)).reshape(shape)
+        return _dark_at_zero(pixels, series)
+
+
+def only_series(tiff: Any) -> tuple[int, Any]:
+    """Return the number and the series of the only image in a TIFF; thumbnails that are marked as such do not count.
+
+    Raises
+    ------
+    ValueError
+        For a file of several images, such as the positions of an OME-TIFF.
+    """
+    images = [(number, one) for number, one in enumerate(tiff.series) if one.size and not one.keyframe.is_reduced]
+    images = images or list(enumerate(tiff.series))[:1]
+    if not images:
+        raise ContentError("holds no image")
+    if len(images) > 1:
+        shapes = " and ".join(dict.fromkeys(" × ".join(map(str, one.shape)) for _, one in images))
+        raise ContentError(f"holds {len(images)} images ({shapes}), such as positions: save each in a file of its own")
+    return images[0]
+
+
+def _without_codec(path: StrPath, series: Any, error: ValueError) -> NDArray[Any]:
+    """Read the pixels of a TIFF with Pillow, whose compression tifffile decodes only with a further package.
+
+    Raises
+    ------
+    ValueError
+        For a stack or a compression that Pillow does not know either, with the remedy.
+    """
+    from PIL import Image
+
+    name = series.keyframe.compression.name
+    if len(series.pages) == 1:
+        with suppress(OSError, ValueError), Image.open(path) as image:
+            pixels = np.asarray(image)
+            if pixels.shape == series.shape and pixels.dtype == series.dtype:
+                return pixels
+    raise ContentError(
+        f"is compressed ({name}), which needs a further package: pip install imagecodecs, or save the image without "
+        "compression"
+    ) from error
+
+
+def _dark_at_zero(pixels: NDArray[Any], series: Any) -> NDArray[Any]:
+    """Return gray levels of which 0 is dark; some TIFFs state that 0 is white. Labels are left as they are."""
+    is_white = series.keyframe.photometric == _MIN_IS_WHITE and pixels.dtype.kind in "bu"
+    # tifffile writes booleans as they are, and states that 0 is white.
+    is_white &= not (pixels.dtype == bool and str(series.keyframe.software).startswith("tifffile"))
+    if not is_white or content_of(pixels) in ("labels", "classes"):
+        return pixels
+    return ~pixels if pixels.dtype == bool else np.iinfo(pixels.dtype).max - pixels
 
 
 def refuse_claims(count: int, itemsize: int, size: int) -> None:

@@ -13,7 +13,7 @@ from ..archive import errors_named
 from ..budget import exceeds_limit
 from ..outlines.exchange import needed
 from .calibration import read_calibration
-from .images import is_ome_zarr, refuse_claims, refuse_many_pages
+from .images import is_ome_zarr, only_series, refuse_claims, refuse_many_pages
 from .ome_zarr import LazyImage, open_ome_zarr
 
 
@@ -38,15 +38,17 @@ class TiffArray:
         import tifffile
 
         with tifffile.TiffFile(self.path) as tiff:
-            return tiff.series[0].dataoffset is not None
+            return only_series(tiff)[1].dataoffset is not None
 
     def __getitem__(self, place: tuple[slice | int, ...]) -> NDArray[Any]:
         import tifffile
 
         zarr = needed("zarr", "zarr", "a TIFF larger than memory")
         if self.is_plain:  # often in one strip, which would be read whole for every tile
-            return np.array(tifffile.memmap(self.path, series=0, level=0, mode="r")[place], self.dtype)
-        with tifffile.imread(self.path, aszarr=True, level=0) as store:
+            with tifffile.TiffFile(self.path) as tiff:
+                number, _ = only_series(tiff)
+            return np.array(tifffile.memmap(self.path, series=number, level=0, mode="r")[place], self.dtype)
+        with tifffile.TiffFile(self.path) as tiff, only_series(tiff)[1].aszarr(level=0) as store:
             return np.asarray(zarr.open(store, mode="r")[place])
 
 
@@ -80,7 +82,7 @@ def _large_tiff(path: Path, memory: float | None) -> LazyImage | None:
 
     with errors_named(path, "image"), tifffile.TiffFile(path) as tiff:
         refuse_many_pages(tiff)
-        series = tiff.series[0]
+        _, series = only_series(tiff)
         shape, dtype = series.shape, series.dtype
         if not exceeds_limit(shape, dtype.itemsize, memory):
             return None

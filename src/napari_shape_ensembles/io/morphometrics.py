@@ -1,7 +1,7 @@
 """Text formats of shape analysis programs: chain codes (SHAPE, Momocs, ktch), TPS curves, plain coordinates."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -11,7 +11,9 @@ from .._types import Real
 from ..archive import ContentError, StrPath
 from ..budget import reserve, reserve_curves
 from ..outlines.reasons import Reason
-from .content import bytes_of, is_number
+from ..words import listed
+from .columns import jumps
+from .content import bytes_of, number_in
 from .curve_table import FORMAT, LAYOUT, Found, positions
 
 # Steps (row, column) of the eight directions, counterclockwise from the right: 3 2 1 / 4 * 0 / 5 6 7.
@@ -80,6 +82,8 @@ def read_tps(path: StrPath) -> Found:
     """Read the curves of a .tps file, y upwards; SCALE is applied per specimen, landmarks are only counted."""
     found = Found()
     names: list[str] = []
+    scaled: list[str] = []
+    unscaled: list[str] = []
     lines = _text(path).splitlines()
     starts = [number for number, line in enumerate(lines) if re.match(r"(?i)\s*LM3?\s*=", line)]
     for start, stop in pairwise([0, *starts, len(lines)]):
@@ -97,10 +101,10 @@ def read_tps(path: StrPath) -> Found:
             else:
                 fields[name.strip().upper()] = value.strip()
         found.dropped[Reason("landmarks")] += int(fields.get("LM", 0) or 0)
-        scale = float(fields.get("SCALE", 1))
-        if not 0 < scale < np.inf:
-            raise ContentError(f"SCALE={fields['SCALE'][:40]}: the scale must be a number above 0")
         specimen = fields.get("ID") or fields.get("IMAGE") or str(len(names) + 1)
+        scale = _scale(fields, specimen)
+        if outlines:
+            (scaled if "SCALE" in fields else unscaled).append(specimen)
         for number, (count, own) in enumerate(outlines, start=1):
             reserve_curves(len(own), 1)
             vertices = _numbers(own)[: int(count)]
@@ -108,8 +112,31 @@ def read_tps(path: StrPath) -> Found:
                 raise ContentError(f"POINTS={count}, but {len(vertices)} points follow")
             found.curves.append(positions(vertices * (1, -1)) * scale)
             names.append(specimen if len(outlines) == 1 else f"{specimen}/{number}")
+    if scaled and unscaled:
+        raise ContentError(
+            f"{len(unscaled)} of {len(scaled) + len(unscaled)} specimens have no SCALE: {listed(unscaled)}. Sizes "
+            "would be in different units: give the SCALE of each, or of none"
+        )
     found.ids = names
     return found
+
+
+def _scale(fields: Mapping[str, str], specimen: str) -> float:
+    """Return the length of a pixel of a specimen, 1 where none is stated."""
+    text = fields.get("SCALE", "1")
+    scale = number_in(text)
+    if scale is None or not 0 < scale < np.inf:
+        what = f"SCALE={text[:40]} is not a number above 0" if text else "SCALE= has no number"
+        raise ContentError(f"specimen {specimen[:40]}: {what}: correct it, or remove the line from all specimens")
+    return scale
+
+
+def is_table_of_points(path: StrPath) -> bool:
+    """Whether a text file holds outlines, rather than notes."""
+    try:
+        return bool(read_coordinates(path).curves)
+    except (OSError, ValueError):
+        return False
 
 
 def read_coordinates(path: StrPath) -> Found:
@@ -118,6 +145,10 @@ def read_coordinates(path: StrPath) -> Found:
     reserve_curves(len(lines))
     blocks = [list(block) for some, block in groupby(lines, lambda line: bool(line.strip())) if some]
     curves = [positions(_numbers(block)) for block in blocks]
+    if len(curves) == 1 and (count := jumps(curves[0])):
+        raise ContentError(
+            f"its vertices jump {count} times, and no blank lines tell its outlines apart: put one between any two"
+        )
     stem = Path(path).stem
     names = [stem] if len(curves) == 1 else [f"{stem}/{number}" for number in range(1, len(curves) + 1)]
     return Found(curves, names)
@@ -125,9 +156,16 @@ def read_coordinates(path: StrPath) -> Found:
 
 def _numbers(lines: list[str]) -> Real:
     """Parse pairs of numbers separated by spaces, tabs, commas or semicolons, skipping a header line."""
-    rows = [re.split(r"[\s,;]+", line.strip()) for line in lines]
-    if rows and not is_number(rows[0][-1]):
-        rows = rows[1:]
-    if any(len(row) != 2 for row in rows) or not rows:
+    lines = [line.strip() for line in lines]
+    commas = any(re.search(r"\d,\d+[\s;]+\S*\d,\d", line) for line in lines)  # decimal ones: "1,5 2,5", "1,5; 2"
+    rows = [re.split(r"[\s;]+" if commas else r"[\s,;]+", line) for line in lines]
+    cells = [[number_in(word) for word in row if word] for row in rows]
+    if cells and None in cells[0]:
+        cells = cells[1:]
+    if not any(len(row) == 2 and None not in row for row in cells):
         raise ContentError("holds no lines of two numbers, x and y")
-    return np.array(rows, dtype=np.float64)
+    if wrong := next(
+        (line for line, row in zip(lines[::-1], cells[::-1], strict=False) if len(row) != 2 or None in row), ""
+    ):
+        raise ContentError(f"holds {wrong[:40]!r} instead of two numbers, x and y")
+    return np.array(cells, dtype=np.float64)

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, Tree, file_checksum, is_archive, read_archive
-from ..comparison import Comparison, Experiment, compare, experiment, records
+from ..comparison import Comparison, Experiment, Reference, compare, experiment, records
 from ..comparison.compare import compare_again
 from ..comparison.inputs import InputFile, Inputs
 from ..comparison.result import software_versions
 from ..comparison.samples import comparable
-from ..comparison.saved import EXPERIMENT, LAYOUT
+from ..comparison.saved import EXPERIMENT, LAYOUT, REFERENCE
 from ..outlines import Ensemble, ObjectModel, Outlines
 from ..outlines.resolution import at_one_pixel_size
 from ..parameters import from_tree
@@ -29,6 +29,7 @@ from .sources import Reading, distinct_names, ensemble_of_file
 _ROUNDING_TOLERANCE = 1e-9
 #: Verdicts on the agreement of a number with the saved one.
 SAME, ROUNDED, DIFFERS = "same", "same to rounding", "differs"
+_CHANGED = "has changed: its checksum differs"
 
 
 class SavedNumber(NamedTuple):
@@ -82,13 +83,19 @@ class Rerun:
         """Whether all numbers are reproduced, up to rounding error."""
         return not any(number.verdict == DIFFERS for number in self.numbers)
 
+    @property
+    def inputs_changed(self) -> bool:
+        """Whether an input file has changed, so that only the saved outlines could be compared again."""
+        return any(note.endswith(_CHANGED) for note in self.notes)
+
     def summary(self) -> str:
         """Return the number of reproduced numbers, as one sentence."""
         total = len(self.numbers)
         rounded, differ = (sum(one.verdict == kind for one in self.numbers) for kind in (ROUNDED, DIFFERS))
         if differ:
             return f"{differ} of {total} numbers differ from those that were saved."
-        return f"All {total} numbers are reproduced{f', {rounded} of them up to rounding' if rounded else ''}."
+        source = " from the saved outlines, but not from the files, which have changed" if self.inputs_changed else ""
+        return f"All {total} numbers are reproduced{source}{f', {rounded} of them up to rounding' if rounded else ''}."
 
 
 def inputs_of(samples: Sequence[Sequence[Path]], reading: Reading, parts: Sequence[ImagePart] = ()) -> Inputs | None:
@@ -170,9 +177,7 @@ def find_inputs(inputs: Inputs, *folders: Path) -> tuple[list[Path | None], list
         candidates += sorted(others, key=lambda path: path.name != before.name)
         found = next((path for path in candidates if checksum(path) == file.sha256), None)
         if found is None:
-            notes.append(
-                f"{before} has changed: its checksum differs" if before.exists() else f"{before} was not found"
-            )
+            notes.append(f"{before} {_CHANGED}" if before.exists() else f"{before} was not found")
         elif found != before:
             notes.append(f"{before.name} was found by its checksum: {found}")
         paths.append(found)
@@ -210,7 +215,7 @@ def _traced_again(
 def rerun(
     path: StrPath, *, folder: StrPath | None = None, memory: float | None = None, progress: Listener | None = None
 ) -> Rerun:
-    """Rerun a saved comparison or experiment, and compare every number with the saved one.
+    """Rerun a saved comparison, experiment or reference, and compare every number with the saved one.
 
     Parameters
     ----------
@@ -256,6 +261,8 @@ def rerun(
     with reporting(progress):
         if is_archive(path, EXPERIMENT):
             return read_archive(path, EXPERIMENT, LAYOUT, lambda tree: _experiment_again(tree, folders, memory), memory)
+        if is_archive(path, REFERENCE):
+            return read_archive(path, REFERENCE, LAYOUT, lambda tree: _reference_again(tree, folders, memory), memory)
         return _comparison_again(Comparison.load(path, memory=memory), folders, memory)
 
 
@@ -303,6 +310,14 @@ def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None)
     after = {name: records.plain_array(value) for name, value in again.numbers().items()}
     versions = records.value(tree, "versions", dict)
     return Rerun(saved_numbers(before, after), (*notes, *_other_versions(versions)))
+
+
+def _reference_again(tree: Tree, folders: Sequence[Path], memory: float | None) -> Rerun:
+    saved = Reference.of_tree(tree)
+    images, notes = _traced_again(saved.inputs, folders, memory)
+    again = saved.of_images(images) if images else saved
+    before = records.columns_of_tree(records.value(tree, "numbers", dict))
+    return Rerun(saved_numbers(before, again.numbers()), (*notes, *_other_versions(saved.versions)))
 
 
 def _other_versions(saved: Mapping[str, str]) -> list[str]:

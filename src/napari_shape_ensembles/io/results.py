@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..archive import Tree, write_bytes
+from ..archive import Tree, all_or_none, write_bytes
 from ..comparison import Comparison, Experiment, records
 from ..comparison.design import NO_REQUESTED_TESTS, RequestedTests
 from ..comparison.hypotheses import HypothesisTests
@@ -61,6 +61,7 @@ def _ensemble_json(ensemble: Ensemble) -> Tree:
     }
 
 
+@all_or_none()
 def write_comparison(folder: Path, result: Comparison) -> list[Path]:
     """Write comparison.json, curves.csv and result.comparison.npz; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -147,6 +148,7 @@ def _records(table: "pd.DataFrame") -> Tree:
     return found
 
 
+@all_or_none()
 def write_experiment(
     folder: Path,
     result: Experiment,
@@ -222,6 +224,7 @@ def write_table(path: Path, table: "pd.DataFrame") -> None:
     write_bytes(path, plain.rename(columns=escaped_cell).to_csv(index=False, lineterminator="\n").encode())
 
 
+@all_or_none()
 def write_study(
     paths: Sequence[Path], study: Any, draw: Callable[[Any, Any], Any], more: Mapping[str, Any]
 ) -> list[Path]:

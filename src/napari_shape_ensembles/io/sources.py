@@ -1,6 +1,7 @@
 """From files to ensembles: images are segmented and traced, curve files are read; one file at a time."""
 
 import math
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,33 +15,43 @@ from numpy.typing import NDArray
 
 from ..archive import ContentError, array_of, errors_named, is_archive, opened
 from ..budget import budget, reserve_labels
-from ..outlines import Ensemble, objects_of_classes
+from ..outlines import Ensemble, Outlines, objects_of_classes
 from ..outlines.proposals import best_recipe, describe_finding, places_tried, reason_not_tried
 from ..outlines.reasons import AT_BORDER, Reason
+from ..outlines.recipe import PIXEL_SIZE, TRACING
 from ..outlines.recognise import as_labels
 from ..outlines.tiles import outlines_in_tiles
+from ..parameters import parameters_of
 from ..progress import as_part, report
-from ..words import account_of, counted
+from ..words import account_of, counted, listed
 from .calibration import Calibration
 from .content import unpacked
-from .curve_files import FORMATS, read_curves
-from .curve_table import FORMAT
+from .curve_files import FORMATS, format_of, read_curves
+from .curve_table import FORMAT, CurveTable, feature_text
+from .drawn import one_frame, with_recipe
 from .ebsd import ENDINGS as MAPS
 from .ebsd import read_ebsd
-from .grains import find_grains
+from .grains import cut_grains, find_grains
 from .image_parts import WHOLE, ImagePart, objects_inside
 from .images import ENDINGS, ZARR, ImageFile, is_ome_zarr, read_image
 from .lazy_images import lazy_labels
+from .morphometrics import is_table_of_points
 from .npz import POINTS, shapes_of
 from .ome_zarr import read_ome_zarr
 from .outputs import CURVES, LABELS, is_result
 from .settings_file import SettingsFile
 
 # In a folder, such files are usually notes, settings and other data rather than outlines.
-_AMBIGUOUS = (".txt", ".json", ".npy", ".h5", ".hdf5")
+_AMBIGUOUS = (".txt", ".json", ".xml", ".npy", ".h5", ".hdf5")
 _IMAGES = tuple(ending for ending in (*ENDINGS, *MAPS) if ending not in _AMBIGUOUS)
 _IN_FOLDERS = (*_IMAGES, ZARR, *(ending for ending in FORMATS if ending not in _AMBIGUOUS))
 
+# What other programs add to the name of an image for its labels and outlines: Cellpose, ilastik, ImageJ, labelme.
+_DERIVED = re.compile(
+    r"[ _.-]+(cp_masks?|cp_outlines|seg|masks?|labels?|label_?image|simple[ _]segmentation|object[ _]identities"
+    r"|roiset|rois?|outlines?|objects|annotations?)$",
+    re.IGNORECASE,
+)
 #: Pixel side, or height and width, and its unit.
 PixelSize = tuple[float | tuple[float, float], str]
 
@@ -92,11 +103,19 @@ class Labelled:
     cut: int = 0  #: number of objects removed because they touch the border of a region
 
 
-def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = False) -> list[Path]:
+def files_of(
+    path: Path,
+    *,
+    groups: bool,
+    labels: bool = False,
+    images: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[Path]:
     """Return the files of one sample: the file itself, or the images and curve files in a folder, sorted by name.
 
-    Results of earlier runs in the folder are ignored, except those of `segment`: of an image, its labels and its curves
-    only one is used, the image before the curves and, unless `labels` is set, these before the labels.
+    Results of earlier runs in the folder are ignored, except those of `segment`. An image, its labels and its outlines
+    are one thing, whichever program wrote them: only one of them is used, the image before the outlines and, unless
+    `labels` is set, these before the labels.
 
     Parameters
     ----------
@@ -107,6 +126,8 @@ def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = F
         Images are labels.
     images : bool
         Only images.
+    tell : callable
+        Called with a line on the files that are left out.
 
     Raises
     ------
@@ -131,24 +152,51 @@ def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = F
     for item in sorted(item for item in readable if not is_result(item)):
         forms.setdefault(_image_of(item), []).append(item)
     found = [item for same in forms.values() for item in _one_form(same, labels)]
+    left_out = sorted({item.name for same in forms.values() for item in same} - {item.name for item in found})
+    if foreign := [name for name in left_out if not _is_segmented(Path(name))]:
+        tell(
+            f"note: {path.name}: the outlines or labels of images that are used are left out ({listed(foreign)}): for "
+            "those, keep them in a folder of their own"
+        )
+    if not found and not images:
+        found = [item for item in path.glob("*.txt") if item.name[0] != "." and is_table_of_points(item)]
     if not found:
         what = "images" if images else "images and no curves"
-        raise ContentError(f"{path} holds no {what} ({', '.join(endings)})")
+        ignored = sorted(item.name for item in path.iterdir() if item.name.lower().endswith(_AMBIGUOUS))
+        more = f"; {listed(ignored)} may be notes: list files of outlines in a design table" if ignored else ""
+        raise ContentError(f"{path} holds no {what} ({', '.join(endings)}){more}")
     return sorted(found)
 
 
 def _image_of(path: Path) -> str:
-    """Return the name of the image that a file derives from: "a" for "a.labels.ome.tif"."""
-    name = path.stem.removesuffix(".ang").removesuffix(".ctf")  # of a compressed map
-    return name.removesuffix(".ome").removesuffix(".labels").removesuffix(CURVES)
+    """Return the name of the image that a file derives from: "a" for "a.labels.ome.tif" and "a_cp_masks.png"."""
+    name = _plain_stem(path)
+    return _DERIVED.sub("", name) or name
 
 
 def _one_form(files: list[Path], labels: bool) -> list[Path]:
     """Choose between an image, its labels and its curves; several images of one name are all kept."""
-    traced = [path for path in files if path.stem.endswith(CURVES)]
-    labelled = [path for path in files if path.name.lower().endswith(LABELS)]
+    labelled = [path for path in files if ".labels." in path.name.lower() or _image_of(path) != _plain_stem(path)]
+    pictures = [path for path in files if path.name.lower().endswith((*_IMAGES, ZARR)) and path not in labelled]
+    traced = [path for path in files if path.stem.endswith(CURVES) or (pictures and _holds_curves(path))]
+    labelled = [path for path in labelled if path not in traced]
     others = [path for path in files if path not in traced and path not in labelled]
-    return (labelled or others or traced) if labels else (others or traced)
+    return (labelled or others or traced) if labels else (others or traced or labelled)
+
+
+def _plain_stem(path: Path) -> str:
+    """Return the name of a file without its extensions: "a" for "a.labels.ome.tif"."""
+    name = path.stem.removesuffix(".ang").removesuffix(".ctf")  # of a compressed map
+    return name.removesuffix(".ome").removesuffix(".labels").removesuffix(CURVES)
+
+
+def _is_segmented(path: Path) -> bool:
+    """Whether the name is one that `segment` gives to labels and curves."""
+    return path.name.lower().endswith(LABELS) or path.stem.endswith(CURVES)
+
+
+def _holds_curves(path: Path) -> bool:
+    return format_of(path) is not None and not path.name.lower().endswith((*_IMAGES, ZARR))
 
 
 def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) -> list[str]:
@@ -161,7 +209,7 @@ def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) ->
     names : sequence of str, optional
         By default the file names without extensions.
     """
-    own = list(names or map(_image_of, paths))
+    own = list(names or map(_plain_stem, paths))
     folders = [path.resolve().parent.name for path in paths]
     repeated = {name for name, times in Counter(own).items() if times > 1}
     ways = (own, [path.name for path in paths], [f"{folder}-{name}" for folder, name in zip(folders, own, strict=True)],
@@ -201,6 +249,13 @@ def read_images(
         If a file cannot be read, segmented or traced, naming it.
     """
     parts = parts or [WHOLE] * len(paths)
+    found = [
+        name
+        for name in reading.settings.outlines.changed()
+        if parameters_of(Outlines)[name].group not in (TRACING, PIXEL_SIZE)
+    ]
+    if found and all(map(_holds_curves, paths)):
+        reading.tell(f"note: {', '.join(found)} {'has' if len(found) == 1 else 'have'} no effect on files of outlines")
     reading, ensembles = with_one_recipe(paths, reading, parts), []
     for place, (path, part) in enumerate(zip(paths, parts, strict=True)):
         report(path.name, place, len(paths))
@@ -249,7 +304,7 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
         if not isinstance(part.region, str):
             return replace(found, labels=part.cut(found.labels))
         labels, cut = objects_inside(found.labels, part.region, keep_cut=reading.settings.outlines.keep_border)
-        return replace(found, labels=labels, cut=cut)
+        return replace(found, labels=labels, cut=found.cut + cut)
 
 
 def _grains(path: Path, reading: Reading, part: ImagePart) -> Labelled:
@@ -261,7 +316,10 @@ def _grains(path: Path, reading: Reading, part: ImagePart) -> Labelled:
         grains = find_grains(ebsd)
         if part.phase is not None:
             grains = np.where(ebsd.phase_image == ebsd.key_of(part.phase), grains, 0)
-        return Labelled(grains, _stated(reading) or Calibration(ebsd.scale, ebsd.unit, "map"), ebsd.name)
+        cut = np.empty(0) if reading.settings.outlines.keep_border else cut_grains(ebsd, grains)
+        grains[np.isin(grains, cut)] = 0
+        calibration = _stated(reading) or Calibration(ebsd.scale, ebsd.unit, "map")
+        return Labelled(grains, calibration, ebsd.name, len(cut))
 
 
 def _labels_in(path: Path, pixels: NDArray[Any], reading: Reading, part: ImagePart) -> NDArray[Any]:
@@ -423,15 +481,20 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         return found
     if not is_whole and part != ImagePart(feature=part.feature):
         raise ContentError(f"{path.name}: holds curves, so there is no {part}: give one file per row")
-    if ending not in FORMATS:
+    if format_of(path) is None:
         raise ContentError(
             f"{path.name}: unknown format; the extension is not one of images ({', '.join(ENDINGS)}, {ZARR}), "
             f"orientation maps ({', '.join(MAPS)}) or curves ({', '.join(FORMATS)})"
         )
+    recipe = reading.settings.outlines
     column = reading.curve_column if ending in (".csv", ".parquet") else None
     table = read_curves(path, memory=reading.memory, curve_column=column)
-    if part.feature is None:
-        return table.ensemble
+    with named(path.name):
+        if part.feature is None:
+            table, remark = one_frame(table)
+            if remark:
+                reading.tell(f"note: {path.name} {remark}")
+            return with_recipe(table, recipe)
     name, value = part.feature
     if name not in table.features:
         known = ", ".join(map(str, table.features)) or "none"
@@ -441,11 +504,8 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
     if not chosen.any():
         known = ", ".join(dict.fromkeys(values.head(1000)))
         raise ContentError(f"{path.name}: no curve has {part}: the values are {known[:200]}")
-    found = table.ensemble[chosen]
+    features = table.features[chosen].reset_index(drop=True)
+    with named(path.name):
+        found = with_recipe(CurveTable(table.ensemble[chosen], features, table.scale), recipe)
     found.name = f"{found.name} {part}"
     return found
-
-
-def feature_text(value: object) -> str:
-    """Return a feature value as text: integers without their ".0"."""
-    return f"{value:g}" if isinstance(value, float) else str(value).strip()

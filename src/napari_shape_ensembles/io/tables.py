@@ -4,8 +4,9 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from io import BytesIO, StringIO
 from itertools import repeat
@@ -15,27 +16,23 @@ import numpy as np
 
 from ..archive import ContentError, StrPath, Tree, exact_csv_options
 from ..budget import reserve, reserve_curves
+from ..comparison.design import with_numbers
 from ..outlines.exchange import needed
 from ..outlines.reasons import OPEN, Reason
-from .content import bytes_of, is_number
+from .columns import Roles, ids_of, image_names, jumps, roles_of, unit_in, varies
+from .content import bytes_of, decoded, decompressed, is_number
 from .curve_table import FORMAT, CurveTable, Found, metadata
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Names of our columns in other programs, among them napari's shapes tables.
-_SYNONYMS = {
-    "id": ("id", "index", "curve", "label", "contour", "curve_id", "contour_id", "specimen_id", "object_id", "cell_id"),
-    "vertex": ("vertex", "vertex-index", "point", "vertex_id", "point_id", "coord_id"),
-    "row": ("row", "axis-0", "y"),
-    "column": ("column", "axis-1", "col", "x"),
-}
 _VERTEX_COLUMNS = ("id", "vertex", "row", "column")
+_OWN_ROLES = Roles("row", "column", "vertex", ("id",), ())
 _OPEN_KINDS = {"line", "path", "point", "points"}
-# Minimum vertices of a curve; minimum vertices for jump detection; and jump threshold in median steps.
-_MIN_VERTICES, _MANY_VERTICES, _MIN_JUMP = 3, 30, 20
 # Start of a string that a spreadsheet evaluates as a formula, after any number of escaping apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
+# Words for a missing number, and copies of the text of a table of another program.
+_MISSING, _COPIES_OF_TEXT = ("", "nan", "na", "n/a", "null", "none"), 6
 # Memory in bytes per cell of a table, which may be a string.
 _BYTES_PER_CELL = 64
 
@@ -75,35 +72,112 @@ def _cells(values: Sequence[Any]) -> str:
 
 
 def read_csv(path: StrPath, curve_column: str | None = None) -> Found:
-    """Read the curves of a CSV file: our own, napari's shapes, or any with columns id, row, column (or x, y)."""
-    import pandas as pd
-
-    content = bytes_of(path)
+    """Read the curves of a CSV file: our own, napari's shapes, or any with columns of coordinates."""
+    content = decompressed(bytes_of(path))
     reserve(content.count(b",") * _BYTES_PER_CELL)
     reserve_curves(content.count(b"\n"))
-    file = BytesIO(content)
-    first = file.readline().decode("utf-8-sig")
-    meta: Tree = json.loads(first[2:]) if first.startswith("# {") else {}
-    if meta.get("format") != FORMAT:
-        meta = {}
-    if not first.startswith("#"):
-        file.seek(0)
+    meta = _stated_in(content)
+    frame = _frame_of_text(content, meta)
+    return _found(frame, meta, curve_column)
+
+
+def _stated_in(content: bytes) -> Tree:
+    """Return the metadata in the first line of our own table; also after a spreadsheet has saved it again.
+
+    A spreadsheet takes the line for cells, and quotes them.
+    """
+    line = content.partition(b"\n")[0].decode("utf-8-sig", errors="replace").strip()
+    if line.startswith("# {"):
+        meta: Tree = json.loads(line[2:])
+        return meta if meta.get("format") == FORMAT else {}
+    if not re.match(r'"?# \{', line):
+        return {}
+    try:
+        cells = next(csv.reader([line], delimiter=max(",;\t", key=lambda sign: line.count(f'"{sign}'))))
+        meta = json.loads(",".join(cells).rstrip(", ")[2:])
+    except ValueError as error:
+        raise ContentError(
+            "its first line, which holds unit and pixel size, was changed by another program: write the outlines "
+            "again, or remove the line and give the pixel size"
+        ) from error
+    return meta if meta.get("format") == FORMAT else {}
+
+
+def _frame_of_text(content: bytes, meta: Tree) -> "pd.DataFrame":
+    """Return the cells of a table, as numbers where all cells of a column are."""
+    import pandas as pd
+
+    file: BytesIO | StringIO = BytesIO(content)
+    separator, untouched = ",", content.startswith(b"# {")
+    if untouched:
+        file.readline()
+    else:
+        reserve(_COPIES_OF_TEXT * len(content))
+        text = decoded(content)
+        while text.startswith(("#", '"#')):
+            text = text.partition("\n")[2]
+        separator = max(",;\t", key=text.partition("\n")[0].count)
+        file = StringIO(text)
     words = {name: str for name, kind in meta.get("columns", {}).items() if kind == "text"}
     if meta.get("ids") == "text":
         words["id"] = str
-    frame = pd.read_csv(
-        file,
-        dtype=words,
-        encoding="utf-8-sig",
-        keep_default_na=False,
-        na_values={} if not meta else {name: [""] for name in meta.get("columns", {}) if name not in words},
-        **exact_csv_options(),
-    )
+    try:
+        frame = pd.read_csv(
+            file,
+            sep=separator,
+            dtype=words,
+            encoding="utf-8-sig",
+            keep_default_na=False,
+            na_values={} if not meta else {name: [""] for name in meta.get("columns", {}) if name not in words},
+            **exact_csv_options(),
+        )
+    except pd.errors.ParserError as error:
+        place = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        if place is None:
+            raise
+        columns, line, cells = place.groups()
+        raise ContentError(
+            f"row {line} of the table has {cells} cells, and those above it {columns}: correct it"
+        ) from error
     if meta:
         frame = frame.rename(columns=_unescaped_cell)
         for name in {*words, *(["id"] if meta.get("ids") == "text" else [])} & {*frame}:
             frame[name] = frame[name].map(_unescaped_cell)
-    return _found(frame, meta, curve_column)
+    return frame if untouched and meta else _tidied(frame, keep=words, commas=separator != ",")
+
+
+def _tidied(frame: "pd.DataFrame", *, keep: Container[str], commas: bool) -> "pd.DataFrame":
+    """Return a table as spreadsheets and other programs write it, without empty rows and columns, and with numbers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    keep : container of str
+        Columns of words, even if they look like numbers.
+    commas : bool
+        Whether commas are decimal ones.
+    """
+    frame = frame.reset_index(drop=True)  # of a table whose header has one cell less
+    frame.columns = [str(name).strip() for name in frame.columns]
+    empty = frame.apply(lambda cells: cells.isna() | (cells.dtype.kind not in "biuf" and _stripped(cells) == ""))
+    frame = frame.loc[~empty.all(axis=1), ~(empty.all() & frame.columns.str.startswith("Unnamed:"))]
+    return frame.apply(lambda column: column if column.name in keep else _numbers_of(column, commas))
+
+
+def _stripped(cells: "pd.Series") -> "pd.Series":
+    return cells.astype(str).str.strip()
+
+
+def _numbers_of(cells: "pd.Series", commas: bool) -> "pd.Series":
+    """Return a column as numbers, NaN where it says so or is empty, if all its cells are."""
+    if cells.dtype.kind in "biuf":
+        return cells
+    words = _stripped(cells)
+    given = words[~words.str.lower().isin(_MISSING)]
+    if commas and given.str.contains(",", regex=False).any():
+        given = given.str.replace(",", ".", regex=False)
+    numbers = with_numbers(given)
+    return numbers.reindex(cells.index) if len(given) and numbers.dtype.kind in "iuf" else cells
 
 
 def parquet_bytes(table: CurveTable) -> bytes:
@@ -117,7 +191,7 @@ def parquet_bytes(table: CurveTable) -> bytes:
 
 
 def read_parquet(path: StrPath, curve_column: str | None = None) -> Found:
-    """Read the curves of a Parquet file with the same columns."""
+    """Read the curves of a Parquet file with the same columns; see `geoparquet.read_any_parquet`."""
     with opened_parquet(path) as (file, content, _):
         layout, rows = file.schema_arrow, file.metadata.num_rows
         pyarrow, parquet = pyarrow_modules()
@@ -176,70 +250,49 @@ def _refuse_clashes(table: CurveTable) -> None:
 
 
 def _found(frame: "pd.DataFrame", meta: Tree, curve_column: str | None) -> Found:
-    names = {ours: next((name for name in all_ if name in frame), "") for ours, all_ in _SYNONYMS.items()}
-    if not (names["row"] and names["column"]):
-        raise ContentError(
-            "has no columns row and column (or x and y); its columns are "
-            f"{', '.join(map(str, frame.columns[:8])) or 'none'}"
-        )
+    own = replace(_OWN_ROLES, vertex="vertex" if "vertex" in frame else "")
+    roles = own if meta else roles_of(frame, _named_columns(frame, curve_column))
+    if missing := [name for name in (roles.row, roles.column, *roles.keys) if name not in frame]:
+        raise ContentError(f"has no column {missing[0]}; its columns are {', '.join(map(str, frame.columns[:8]))}")
     if "axis-2" in frame and not meta:
         raise ContentError("its shapes have three axes or more: save the shapes of one plane")
-    if curve_column is not None and curve_column not in frame:
-        raise ContentError(f"has no column {curve_column}; its columns are {', '.join(map(str, frame.columns[:8]))}")
-    names["id"] = curve_column or names["id"] or _grouping(frame, [*names.values()])
-    told_apart = bool(names["id"])
-    if not told_apart:
-        frame, names["id"] = frame.assign(id=0), "id"
-    frame, dropped = _closed(frame, names["id"]) if not meta else (frame, Counter())
-    number, ids = _numbered(frame[names["id"]])
+    identity = ids_of(frame, roles.keys)
+    frame, dropped = _closed(frame, identity) if not meta else (frame, Counter())
+    number, ids = _numbered(identity.loc[frame.index])
     # Rows may have been sorted by another column in a spreadsheet.
-    place = frame[names["vertex"]].to_numpy() if names["vertex"] else np.zeros(len(frame))
+    place = frame[roles.vertex].to_numpy() if roles.vertex else np.zeros(len(frame))
     order = np.lexsort((place, number)) if place.dtype.kind in "iuf" else np.argsort(number, kind="stable")
     ordered, number = frame.iloc[order], number[order]
     starts = np.flatnonzero(np.diff(number, prepend=-1))
-    vertices = ordered[[names["row"], names["column"]]].to_numpy(dtype=np.float64)
-    others = [name for name in frame.columns if name not in {*names.values(), *(() if meta else ("shape-type",))}]
-    features = {str(name): ordered[name].iloc[starts].tolist() for name in others}
+    vertices = ordered[[roles.row, roles.column]].to_numpy(dtype=np.float64)
+    told_apart = {roles.row, roles.column, roles.vertex, *(roles.keys if len(roles.keys) == 1 else ())}
+    others = [name for name in frame.columns if name not in {*told_apart, *(() if meta else ("shape-type",))}]
+    features = {
+        str(name): ordered[name].iloc[starts].tolist()
+        for name in others
+        if meta or not varies(ordered[name], number)  # else of the vertices
+    }
+    if "image" not in features and len(images := image_names(ordered.iloc[starts], roles.images)):
+        features["image"] = images
     curves = np.split(vertices, starts[1:]) if len(starts) else []
-    if not told_apart and (jumps := _jumps(vertices)):
+    if not roles.keys and (count := jumps(vertices)):
         raise ContentError(
-            f"has no column that identifies curves, and as one curve its vertices jump {jumps} times: give the "
+            f"has no column that identifies curves, and as one curve its vertices jump {count} times: give the "
             "column (curve_column=, on the command line --curve-column), or add a column id"
         )
-    return Found(curves, ids, features, dropped, meta, calibrated=bool(meta))
+    unit = "" if meta else unit_in(roles.column)
+    return Found(curves, ids, features, dropped, meta, calibrated=bool(meta or unit), unit=unit)
 
 
-def _grouping(frame: "pd.DataFrame", known: Sequence[str]) -> str:
-    """Return the column that identifies the curve, if none is named accordingly; empty if there is none.
-
-    Its values form runs of three rows or more, with one run per value; of several such columns, the one with most
-    values, provided that each of its curves lies within one group of all others.
-    """
-    found: dict[str, np.ndarray] = {}
-    for name in frame.columns:
-        if name not in known:
-            codes, values = frame[name].factorize()
-            runs = np.flatnonzero(np.diff(codes, prepend=-2))
-            if 1 < len(values) == len(runs) and np.diff([*runs, len(codes)]).min() >= _MIN_VERTICES:
-                found[name] = codes
-    finest = max(found, key=lambda name: int(found[name].max()), default="")
-    for codes in found.values():
-        if len(np.unique(np.stack([found[finest], codes]), axis=1).T) > found[finest].max() + 1:
-            raise ContentError(
-                f"its columns {', '.join(map(str, found))} group the vertices differently: give the one that "
-                "identifies curves (curve_column=, on the command line --curve-column)"
-            )
-    return finest
+def _named_columns(frame: "pd.DataFrame", curve_column: str | None) -> list[str]:
+    """Return the columns that the user named, one or several separated by commas, in any case."""
+    if curve_column is None or curve_column in frame:
+        return [] if curve_column is None else [curve_column]
+    known = {str(name).strip().lower(): str(name) for name in frame.columns}
+    return [known.get(name.strip().lower(), name.strip()) for name in curve_column.split(",")]
 
 
-def _jumps(vertices: np.ndarray) -> int:
-    """Count steps far above the median step in a curve of many vertices: several indicate separate curves."""
-    steps = np.linalg.norm(np.diff(vertices, axis=0), axis=1)
-    jumps = int((steps > _MIN_JUMP * np.median(steps)).sum()) if len(vertices) >= _MANY_VERTICES else 0
-    return jumps if jumps > 1 else 0
-
-
-def _closed(frame: "pd.DataFrame", identity: str) -> tuple["pd.DataFrame", Counter[Reason]]:
+def _closed(frame: "pd.DataFrame", identity: "pd.Series") -> tuple["pd.DataFrame", Counter[Reason]]:
     """Return the closed shapes of a napari table, and the number of the others."""
     if "shape-type" not in frame:
         return frame, Counter()
@@ -247,7 +300,7 @@ def _closed(frame: "pd.DataFrame", identity: str) -> tuple["pd.DataFrame", Count
     open_ones = kinds[kinds.isin(_OPEN_KINDS)]
     ellipses = kinds[kinds == "ellipse"]
     dropped = Counter({OPEN: len(open_ones), Reason("ellipses"): len(ellipses)})
-    left_out = frame[identity].isin([*open_ones.index, *ellipses.index])
+    left_out = identity.isin([*open_ones.index, *ellipses.index])
     return frame[~left_out], +dropped
 
 

@@ -19,6 +19,7 @@ from .finders import labels_by
 from .methods import labels_by_method, only_largest
 from .proposals import best_recipe
 from .recipe import Recipe
+from .recognise import as_labels
 from .tiling import Tiling
 from .tracing import traced_labels
 
@@ -48,11 +49,12 @@ class Outlines(Recipe):
     """
 
     def __call__(self, image: ArrayLike, *, name: str = "") -> Ensemble:
-        """Return the outlines of the objects of an image.
+        """Return the outlines of the objects of an image, or of the labels that it holds.
 
         Parameters
         ----------
         image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
+            Labels and classes are recognized, see `content_of`, and are not segmented.
         name : str
             Name of the ensemble.
 
@@ -61,7 +63,8 @@ class Outlines(Recipe):
         ValueError
             For an image that cannot be segmented; see `segment`.
         """
-        return self.trace(self.labels(image), name=name)
+        found = None if callable(self.find) else as_labels(unmasked(image, "the image"))[0]
+        return self.trace(self.labels(image) if found is None else found, name=name)
 
     def labels(self, image: ArrayLike) -> NDArray[np.int32]:
         """Return the labels of the objects of an image, 0 for the background; see `segment`."""

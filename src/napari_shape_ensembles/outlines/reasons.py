@@ -25,7 +25,12 @@ _SENTENCES = {
     "huge": "vertices beyond {:g}",
     "tiny": "shorter than {:g}",
     "distinct": "fewer than {:g} distinct vertices",
-    "masks": "run-length masks (not polygons)",
+    "order": "crossing themselves everywhere: the vertices do not follow the outline",
+    "several": "several closed outlines under one id",
+    "missing points": "points entered as (-1, -1), which are missing",
+    "frames": "in other frames, where the same objects are seen again",
+    "unreadable": "entries that cannot be read",
+    "nuclei": "nuclei of cells, whose own outlines are used",
     "ellipses": "ellipses, of which the table holds only the box",
 }
 
@@ -73,6 +78,7 @@ FROM_ZERO = Reason("from zero")
 BY_HAND = Reason("excluded")
 # Items of files and of other libraries that are not closed outlines.
 NOT_POLYGON, OPEN, HOLES, PARTS = Reason("not a polygon"), Reason("open"), Reason("holes"), Reason("parts")
+UNREADABLE = Reason("unreadable")
 
 
 def too_small(min_area: float) -> Reason:

@@ -20,10 +20,16 @@ _SORT_FROM = 1 << 22
 # Connected components of one value have at least this many pixels on average in labels and classes; in gray images, 1
 # to 4.
 _MIN_COMPONENT_PX = 10
+# In gray images, more than one in this many pixels differs from all adjacent ones.
+_MAX_ISOLATED = 4
 # Labels have up to this many components per value; classes have more.
 _MAX_COMPONENTS_PER_LABEL = 2
 # Classes have no values above this.
 _MAX_CLASS = 20
+# In flat colors, at least this fraction of pixels are like their neighbors; judged by some of the rows.
+_MIN_FLAT_FRACTION, _EVERY_ROW = 0.7, 8
+# A class that covers this fraction of the border is the background; colors are fewer than this in drawings and masks.
+_MIN_BORDER_FRACTION, _MIN_COLOURS = 0.9, 4
 # The channels (0 to 255) of colored lines differ by more than the first, those of gray pixels by at most the second.
 _MIN_COLOUR_DIFFERENCE, _MAX_GREY_DIFFERENCE = 40, 30
 # Lines drawn on an image cover less than this fraction of it, and vanish after this many erosions.
@@ -65,7 +71,7 @@ def content_of(image: ArrayLike) -> Content:
         return "mask"
     if pixels.dtype.kind == "f" and not (np.isfinite(pixels).all() and (pixels == np.round(pixels)).all()):
         return "grey"
-    if _isolated(pixels) * _MIN_COMPONENT_PX > np.count_nonzero(pixels > 0):
+    if _isolated(pixels) * _MAX_ISOLATED > np.count_nonzero(pixels > 0):
         two_values = ((pixels <= max(pixels.min(), 0)) | (pixels == pixels.max())).all()
         if not two_values:
             return "grey"  # as below, but sooner
@@ -75,12 +81,33 @@ def content_of(image: ArrayLike) -> Content:
         return "mask" if is_mask else "classes" if len(values) == 2 and values[-1] <= _MAX_CLASS else "grey"
     if values[0] != 0:  # tilings have no background
         values, numbers = np.insert(values, 0, 0), numbers + 1
-    pieces = int(label(numbers, connectivity=1, background=0).max())
-    if np.count_nonzero(numbers) < _MIN_COMPONENT_PX * pieces:
+    components = label(numbers, connectivity=1, background=0)
+    pieces = int(components.max())
+    if np.count_nonzero(numbers) < _MIN_COMPONENT_PX * pieces and not _are_specks(components, len(values) - 1):
         return "grey"
     if pieces <= _MAX_COMPONENTS_PER_LABEL * (len(values) - 1):
         return "labels"
     return "classes" if values[-1] <= _MAX_CLASS else "grey"
+
+
+def _may_be_labels(pixels: NDArray[Any]) -> bool:
+    """Whether integers are labels of small objects, if that is what they are said to be: pieces of two pixels or more.
+
+    In gray images each value has many pieces, or each piece has one pixel.
+    """
+    if pixels.ndim != 2 or pixels.dtype.kind not in "iuf" or (pixels.dtype.kind == "f" and (pixels % 1 != 0).any()):
+        return False
+    values, numbers = numbered(np.maximum(pixels, 0))
+    pieces = int(label(numbers, connectivity=2, background=0 if values[0] == 0 else -1).max())
+    objects = np.count_nonzero(pixels > 0)
+    return bool(pieces <= _MAX_COMPONENTS_PER_LABEL * len(values) and objects >= 2 * pieces)
+
+
+def _are_specks(components: NDArray[Any], values: int) -> bool:
+    """Whether small components are specks among the objects of labels: nearly one of each value, most area in large."""
+    sizes = np.bincount(components.ravel())[1:]
+    alike = len(sizes) <= _MAX_COMPONENTS_PER_LABEL * values
+    return bool(alike and 2 * sizes[sizes >= _MIN_COMPONENT_PX].sum() >= sizes.sum())
 
 
 def _isolated(pixels: NDArray[Any]) -> int:
@@ -183,6 +210,40 @@ def drawn_outlines(image: ArrayLike) -> int:
     return count if count >= _MIN_ENCLOSED_REGIONS else 0
 
 
+def _class_outside(plane: NDArray[Any]) -> int | None:
+    """Return the class along nearly all of the border of a plane of classes without 0, as ilastik writes; else None."""
+    border = np.concatenate([plane[0], plane[-1], plane[:, 0], plane[:, -1]])
+    values, counts = np.unique(border, return_counts=True)
+    most = int(np.argmax(counts))
+    return int(values[most]) if counts[most] >= _MIN_BORDER_FRACTION * len(border) else None
+
+
+def labels_of_colours(pixels: NDArray[Any]) -> NDArray[np.int32] | None:
+    """Return the objects of an image in which each has one flat color, or one gray level in all channels.
+
+    None for all other images. The background is black, or the most common color of the border.
+    """
+    if pixels.ndim != 3 or pixels.dtype != np.uint8 or pixels.shape[2] not in (3, 4):
+        return None
+    some = pixels[::_EVERY_ROW, :, :3]
+    if pixels.shape[1] < 2 or (some[:, 1:] == some[:, :-1]).all(axis=2).mean() < _MIN_FLAT_FRACTION:
+        return None  # as nearly all images
+    red, green, blue = (pixels[..., channel].astype(np.int64) for channel in range(3))
+    codes = (red << 16) | (green << 8) | blue
+    border = np.concatenate([codes[0], codes[-1], codes[:, 0], codes[:, -1]])
+    values, counts = np.unique(border, return_counts=True)
+    outside = 0 if (codes == 0).any() else int(values[np.argmax(counts)])
+    values, numbers = np.unique(codes, return_inverse=True)
+    if not _MIN_COLOURS < len(values) < pixels.size // (3 * _MIN_COMPONENT_PX):
+        return None
+    numbers = np.where(codes == outside, 0, numbers.reshape(codes.shape) + 1)
+    if content_of(numbers) not in ("labels", "classes"):
+        return None
+    if (red == green).all() and (green == blue).all():  # the labels themselves
+        return red.astype(np.int32)
+    return objects_of_classes(numbers)
+
+
 def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDArray[Any] | None, str]:
     """Return the labels that an image holds, None if it is to be segmented; and a note on what was recognized.
 
@@ -204,11 +265,13 @@ def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDAr
             "image without them, or the outlines as labels or polygons (--no-labels segments it as it is)"
         )
     content = "grey" if insist is False else content_of(pixels)
+    if content == "grey" and insist is not False and (coloured := labels_of_colours(pixels)) is not None:
+        return coloured, f"holds {coloured.max()} objects in flat colors, and is not segmented"
     if content == "grey" and insist:
         if pixels.ndim != 2:
             raise ValueError("labels must be one plane of integers, not a color image")
         values = np.unique(pixels)
-        if len(values) == 1:  # nothing to see, or one object everywhere
+        if len(values) == 1 or _may_be_labels(pixels):  # one value: nothing to see, or one object everywhere
             return pixels, ""
         raise ValueError(
             f"{len(values)} values from {values[0]:g} to {values[-1]:g} in small pieces are gray levels, not "
@@ -224,6 +287,10 @@ def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDAr
         note = f"; {FROM_ZERO}"
     plane = np.maximum(pixels, 0)
     if content == "classes":
-        count = len(np.unique(plane)) - 1
-        return objects_of_classes(plane), f"holds {count} classes: the components of each are its objects{note}"
+        values = np.unique(plane)
+        if values[0] > 0 and (outside := _class_outside(plane)) is not None:
+            plane = np.where(plane == outside, 0, plane)
+            note += f"; class {outside}, which surrounds them, is taken as background"
+        count = len(values) - 1
+        return objects_of_classes(plane), f"holds {count or 1} classes: the components of each are its objects{note}"
     return plane, f"holds labels and is not segmented{note}" if not insist or below else ""

@@ -16,6 +16,34 @@ from ..checks import RandomState, seed_of
 _MIN_CLASS_SIZE = 4
 
 
+def conformal_p_values(scores: Real, calibration: Real) -> Real:
+    """Conformal p-values: the rank of each score among those of a calibration set and its own.
+
+    Parameters
+    ----------
+    scores : (N,) array
+        Larger for what is less like the calibration set.
+    calibration : (m,) array
+        Scores of the calibration set.
+
+    Returns
+    -------
+    (N,) array
+        (1 + number of calibration scores at least as large) / (1 + m). If a score and the m others are exchangeable, it
+        is p or less with a probability of at most p, whatever their distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes.conformal import conformal_p_values
+    >>> conformal_p_values(np.array([5.0, 2.0, 0.0]), np.array([1.0, 2.0, 3.0])).tolist()
+    [0.25, 0.75, 1.0]
+    """
+    kept = np.sort(calibration)
+    further = len(kept) - np.searchsorted(kept, scores, side="left")
+    return np.asarray((1 + further) / (1 + len(kept)))
+
+
 class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Class-conditional split conformal classifier: returns sets of classes, which may be empty.
 
@@ -133,11 +161,8 @@ class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def p_values(self, X: ArrayLike) -> Real:
         """Conformal p-values of samples for each class, (N, k): super-uniform for samples of that class."""
         points = self._points(X)
-        values = []
-        for place, kept in enumerate(self.calibration_scores_):
-            further = len(kept) - np.searchsorted(kept, self._score(points, place), side="left")
-            values.append((1 + further) / (1 + len(kept)))
-        return np.stack(values, axis=1)
+        scores = enumerate(self.calibration_scores_)
+        return np.stack([conformal_p_values(self._score(points, place), kept) for place, kept in scores], axis=1)
 
     def predict_set(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Prediction sets as a mask (N, k), in the order of `classes_`; all False where no class fits."""

@@ -15,7 +15,7 @@ from psygnal import Signal
 from ..comparison.display import LayerData
 from ..io import CurveTable, SettingsFile, read_image, save_settings, write_curves
 from ..io.calibration import Calibration
-from ..io.curve_files import FORMATS
+from ..io.curve_files import format_of
 from ..io.design import read_design, write_design
 from ..io.ebsd import ENDINGS as MAPS
 from ..io.image_parts import WHOLE, ImagePart
@@ -189,7 +189,7 @@ def source_in_file(row: Row, dims: "Dims") -> Source:
 
 def _read(path: Path) -> list[_Table]:
     """Return the rows of a table, with their cells as text."""
-    from ..io.sources import feature_text
+    from ..io.curve_table import feature_text
 
     paths, table, parts, sizes = read_design(path)
     found = []
@@ -208,7 +208,7 @@ def layer_data(row: ImageRow) -> LayerData:
     if ending.endswith(MAPS) or row.part.value is not None or (ending.endswith(LABELS) and row.part == WHOLE):
         found = labelled(row.path, Reading(labels=True if ending.endswith(LABELS) else None), row.part)
         return _plane(found.labels, _calibration(pixel, found.calibration), row.name, "labels")
-    if row.path.suffix.lower() in FORMATS:
+    if format_of(row.path) is not None:
         curves = ensemble_of_file(row.path, Reading(), row.part)
         look = {"shape_type": "polygon", "face_color": "transparent", "edge_color": OUTLINE}
         width = max(float(curves.features["equivalent_diameter"].median()) / 40, 1e-9)

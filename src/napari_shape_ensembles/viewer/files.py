@@ -9,20 +9,25 @@ import numpy as np
 import pandas as pd
 from napari.layers import Shapes
 from napari.settings import get_settings
+from napari.utils.notifications import show_warning
 
 from ..archive import is_archive
 from ..comparison import Comparison
 from ..comparison.display import LayerData
 from ..comparison.saved import COMPARISON, EXPERIMENT
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
-from ..io.annotations import is_annotated
-from ..io.content import json_of
-from ..io.curve_files import FORMATS
+from ..io.curve_files import format_of
+from ..io.curve_table import feature_text
+from ..io.drawn import frames_of
 from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
 from ..io.grains import find_grains
+from ..io.imagej import holds_regions
+from ..io.layouts import LAYOUTS, layout_of
+from ..io.morphometrics import is_table_of_points
 from ..outlines import Ensemble
 from ..outlines.reasons import OPEN
 from ..palette import OUTLINE
+from ..words import account_of, counted
 from .choices import PLUGIN
 from .inputs import ellipse_outline, pixel_size_of
 from .layers import comparison_layer_data
@@ -31,6 +36,8 @@ Reader = Callable[[str | Sequence[str]], list[LayerData] | list[tuple[None]]]
 
 # File name patterns of this plugin. napari's builtin reader accepts any .npz and .csv too, so napari would ask.
 _OWN_NAMES = ("*.comparison.npz", "*.experiment.npz", "*.curves.npz", "*.curves.csv")
+# Extensions that many programs use.
+_SHARED = (".json", ".xml", ".txt")
 # Shape types that are not closed.
 _OPEN = ("line", "path")
 
@@ -46,15 +53,22 @@ def reader(path: str | Sequence[str]) -> Reader | None:
     """Return a reader of curves, results and orientation maps (EBSD), or None for other files."""
     if all(name.lower().endswith(ENDINGS) for name in paths_of(path)):
         return lambda path: [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]
-    try:
-        known = [is_annotated(json_of(Path(name))) for name in paths_of(path) if name.lower().endswith(".json")]
-    except (OSError, ValueError, RecursionError):
-        return None
     if any(is_archive(name, EXPERIMENT) for name in paths_of(path)):
         return open_experiments
-    if all(known) and all(name.lower().endswith(tuple(FORMATS)) for name in paths_of(path)):
-        return read_curve_layers
-    return None
+    return read_curve_layers if all(map(_holds_curves, paths_of(path))) else None
+
+
+def _holds_curves(name: str) -> bool:
+    """Whether a file holds curves by its name; of annotations and zips, which others use too, by its content."""
+    ending = Path(name).suffix.lower()
+    try:
+        if ending in _SHARED:
+            return layout_of(name)[0] is not None or (ending == ".txt" and is_table_of_points(name))
+        if ending == ".zip":
+            return holds_regions(name)
+    except (OSError, ValueError, RecursionError, SyntaxError):
+        return False
+    return format_of(name) is not None
 
 
 def open_experiments(path: str | Sequence[str]) -> list[tuple[None]]:
@@ -84,10 +98,17 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
             layers += comparison_layer_data(Comparison.load(name), read_comparison_view(name))
         else:
             table = read_curves(name)
+            original = {"file": name} if Path(name).suffix.lower() in LAYOUTS else {}
             images = table.features["image"].astype(str) if "image" in table.features else pd.Series(dtype=str)
             several = {one: np.flatnonzero(images == one) for one in dict.fromkeys(images)}
-            if len(several) < 2:  # no distinct images in the file
-                several = {table.ensemble.name: np.arange(len(table.ensemble))}
+            if len(several) < 2:  # no distinct images in the file, but perhaps frames of one
+                column, frames = frames_of(table)
+                several = {
+                    f"{table.ensemble.name} {column} {feature_text(frame)}": rows for frame, rows in frames.items()
+                }
+            several = several or {table.ensemble.name: np.arange(len(table.ensemble))}
+            if account := account_of(table.ensemble.dropped, table.ensemble.filled):
+                show_warning(f"{Path(name).name}: {counted(len(table.ensemble), 'curve')}; {'; '.join(account)}")
             pixels = table.pixels
             for image, rows in several.items():
                 curves, features = [pixels[row] for row in rows], table.features
@@ -103,7 +124,7 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
                     "face_color": "transparent",
                     "edge_color": OUTLINE,
                     "edge_width": max(typical / 40, 0.1),
-                    "metadata": {"provenance": dict(table.provenance), "left out": left_out},
+                    "metadata": {"provenance": dict(table.provenance), "left out": left_out, **original},
                 }
                 layers.append((curves, options, "shapes"))
     return layers
@@ -111,6 +132,9 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
 
 def write_shapes(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
     """Write a Shapes layer as a file of curves, in its unit; the suffix determines the format.
+
+    A layer that was read from annotations keeps the format of that file, and all else in it; see `write_curves`. Other
+    layers are written as COCO where several formats share the suffix.
 
     Raises an OSError for shapes of more than two axes, unsupported formats and unwritable files: napari would
     interpret a ValueError as "no matching writer", and discard its message.
@@ -128,15 +152,35 @@ def write_shapes(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
         (height, width), unit = pixel_size_of(placed, (0, 1))
         scale = float(height), float(width)
         features = pd.DataFrame(attributes.get("features")).iloc[kept].reset_index(drop=True)
-        ids = features["id"] if "id" in features and features["id"].is_unique else pd.Series(range(len(kept)))
+        ids = _distinct(features["id"]) if "id" in features else pd.Series(range(len(kept)))
         curves, dropped = [shape * scale for shape in closed], {OPEN: len(shapes) - len(kept)}
         ensemble = Ensemble(curves, name=str(attributes["name"]), unit=unit, ids=ids, dropped=dropped)
         features = features.drop(columns="id", errors="ignore")
         features = features.iloc[pd.Index(ids).get_indexer(pd.Index(ensemble.ids))].reset_index(drop=True)
-        write_curves(path, CurveTable(ensemble, features, scale))
+        original = (attributes.get("metadata") or {}).get("file", "")
+        annotated = Path(original).suffix.lower() == Path(path).suffix.lower() and Path(original).is_file()
+        layout = "COCO" if Path(path).suffix.lower() == ".json" and not annotated else ""
+        table = CurveTable(ensemble, features, scale)
+        write_curves(path, table, layout=layout, original=original if annotated else None)
     except ValueError as error:
         raise OSError(str(error)) from error
     return [path]
+
+
+def _distinct(ids: pd.Series) -> pd.Series:
+    """Return ids that are unique: napari gives a new shape the features, and so the id, of an earlier one."""
+    repeated = ids.duplicated() | ids.isna()
+    if not repeated.any():
+        return ids
+    numbers = pd.api.types.is_numeric_dtype(ids)
+    first = 0 if ids.isna().all() else int(ids.max()) + 1 if numbers else 1
+    new = iter(range(first, first + len(ids)))
+    return pd.Series(
+        [
+            one if not again else next(new) if numbers else f"new {next(new)}"
+            for one, again in zip(ids, repeated, strict=True)
+        ]
+    )
 
 
 def map_layers(ebsd: EBSDMap) -> list[LayerData]:

@@ -220,8 +220,10 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     except ValueError as error:
         return str(error)
     shown: Hashable
-    if isinstance(layer, Shapes) or isinstance(data, np.ndarray):
-        arrays = [np.ascontiguousarray(part) for part in (data if isinstance(layer, Shapes) else [data[place]])]
+    # Labels can be painted in a Zarr or Dask array, too; the shown plane of them is in memory anyway.
+    if isinstance(layer, Shapes | Labels) or isinstance(data, np.ndarray):
+        parts = data if isinstance(layer, Shapes) else [data[place]]
+        arrays = [np.ascontiguousarray(part) for part in parts]
         sums = []
         for array in arrays:
             content = array.view(np.uint8).reshape(-1) if array.size else np.empty(0, np.uint8)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from .._types import Real
 from ..comparison.display import LayerData
+from ..io.curve_table import feature_text
 from ..io.image_parts import WHOLE, Box, ImagePart, polygon_of
-from ..io.sources import feature_text
 from ..outlines import objects_of_classes
 from ..outlines.reasons import AT_BORDER
 from ..outlines.units import conversion_factor

@@ -1,0 +1,283 @@
+"""False alarms and power of `Reference`, by simulation and on real images; results of docs/how-to/reference.md.
+
+python benchmarks/reference.py levels | real | made | days | chart | discoveries | cost
+    [--repetitions N] [--seed S] [--data FOLDER] [--out docs/results/reference.json]
+
+`levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts and
+vertebrae (data beside the repository: docs/data.md), held out or of another kind; by `Reference`, by other scores of
+the same outlines, and by two rivals. `made`: the same on outlines that differ in one respect; what is found in form
+and in scale shows what leaks. `days`: another day, and references of several days. `chart`: false alarms over 200
+images, and delays. `discoveries`: false discovery rate over a folder. `cost`: seconds for 1000 images of 200 outlines.
+"""
+
+import argparse
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from imageio.v3 import imread
+from scipy import stats
+
+from napari_shape_ensembles import Ensemble, Reference, Settings, extract_curves
+from napari_shape_ensembles.comparison import reference as module
+from napari_shape_ensembles.comparison.reference_measures import Measured, measure
+from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
+from napari_shape_ensembles.shapes.conformal import conformal_p_values
+from results_file import out_option, printed, record, share
+
+LEVEL = 0.05
+# Laws of descriptors, of outlines and of images; images have this share of the variance.
+LAWS = {
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+    "skewed": lambda rng, shape: rng.exponential(size=shape) ** 1.5 - 1.3,
+    "outliers": lambda rng, shape: rng.standard_normal(shape) + 20 * (rng.random(shape[:-1]) < 0.01)[..., None],
+}
+BETWEEN = 0.08
+# Outlines of an image of the reference, at least and at most, and of the query.
+NUMBERS = {"15": (15, 15, 15, 15), "5 to 50": (5, 50, 5, 50), "few": (5, 50, 5, 5), "many": (5, 50, 50, 50)}
+PLANS = ((10, 0.1), (20, 0.05), (40, 0.05), (100, 0.05), (100, 0.01))
+# What changes in a query, and in which share of its outlines.
+CHANGES = {
+    "nothing": ({}, 1),
+    "size × 1.12": ({"size": 11.2}, 1),
+    "elongation × 1.15": ({"elongation": 1.495}, 1),
+    "spread of size × 1.6": ({"spread": 0.32}, 1),
+    "roughness × 1.15": ({"roughness": 0.0575}, 1),
+    "roughness × 1.6 in a third": ({"roughness": 0.08}, 1 / 3),
+    "size × 1.4 in a third": ({"size": 14.0}, 1 / 3),
+}
+
+
+@cache
+def placeholder(name):
+    """An image whose outlines are measured elsewhere."""
+    return Ensemble([[(0, 0), (0, 1), (1, 1)]], name=name)
+
+
+def stand_in(parts):
+    """Images of descriptors (form, scale), which `Reference` uses in place of measuring outlines."""
+    found = {str(place): Measured(scale, form, np.inf, 1.0) for place, (form, scale) in enumerate(parts)}
+    module.measure = lambda images, settings: [found[image.name] for image in images]
+    return [placeholder(name) for name in found]
+
+
+def judged(reference, queries, significance=LEVEL):
+    """Judge queries by a reference, all as descriptors."""
+    images = stand_in([*reference, *queries])
+    return Reference(images[: len(reference)], significance=significance).judge(images[len(reference) :])
+
+
+def drawn(rng, law, count, shift=0.0):
+    """Descriptors of form and scale of one image."""
+    points = LAWS[law](rng, (count, 13)) + BETWEEN**0.5 * LAWS[law](rng, (1, 13)) + shift
+    return 0.3 * points[:, :11] - 3, 0.3 * points[:, 11:]
+
+
+def levels(args):
+    """Share of p-values at the level or below."""
+    rows = []
+    for law, (name, (least, most, own_least, own_most)), (n, level) in (
+        (law, numbers, plan) for law in LAWS for numbers in NUMBERS.items() for plan in PLANS
+    ):
+        rng, hits = np.random.default_rng([args.seed, n]), defaultdict(int)
+        for _ in range(args.repetitions):
+            parts = [drawn(rng, law, int(rng.integers(least, most + 1))) for _ in range(n)]
+            query = drawn(rng, law, int(rng.integers(own_least, own_most + 1)))
+            row = judged(parts, [query], level).iloc[0]
+            for column in ("p", "p_form", "p_scale"):
+                hits[column] += row[column] <= level + 1e-9
+        cells = {column: share(count, args.repetitions, 3) for column, count in hits.items()}
+        rows.append(printed(law=law, outlines=name, images=n, level=level, **cells))
+    return rows
+
+
+def energy(points):
+    """Energy distance of each image (U, m, d) from all others, summed over the descriptors."""
+    total = np.zeros(len(points))
+    for values in np.moveaxis(points, 2, 0):
+        grid = np.sort(values.ravel())
+        shares = (values[:, :, None] <= grid[:-1]).mean(axis=1)
+        total += (shares - (shares.sum(axis=0) - shares) / (len(points) - 1)) ** 2 @ np.diff(grid)
+    return total
+
+
+def p_values(parts):
+    """p-values of the last of some images, each as descriptors of form and scale and as features, by every method."""
+    described, features = [one[:2] for one in parts], np.array([one[2].mean(axis=0) for one in parts])
+    row = judged(described[:-1], described[-1:]).iloc[0]
+    found = {"Reference": row["p"], "form": row["p_form"], "scale": row["p_scale"]}
+    count, rng = min(len(one[0]) for one in parts), np.random.default_rng(0)
+    rows = [rng.permutation(len(one[0]))[:count] for one in parts]
+    equal = [np.stack([one[test][some] for one, some in zip(parts, rows, strict=True)]) for test in (0, 1)]
+    every = np.concatenate(equal, axis=2)
+    means = (every.mean(axis=1) - every.mean(axis=(0, 1))) / every.mean(axis=1).std(axis=0)
+    for name, scores in {
+        "squares of means": (means**2).sum(axis=1),
+        "energy distance": energy(every / every.std(axis=(0, 1))),
+    }.items():
+        found[name] = conformal_p_values(scores[-1:] * (1 - 1e-12), scores[:-1])[0]
+    z = np.abs(features[-1] - features[:-1].mean(axis=0)) / features[:-1].std(axis=0, ddof=1)
+    t = stats.t.sf(z / (1 + 1 / (len(parts) - 1)) ** 0.5, len(parts) - 2)
+    return found | {"t-tests, Holm": 2 * len(z) * t.min(), "z-scores": 2 * len(z) * stats.norm.sf(z).min()}
+
+
+def power(data, kinds, draw, args):
+    """Share of queries of each kind that are flagged, by every method."""
+    rows = []
+    for kind in kinds:
+        rng, hits = np.random.default_rng(args.seed), defaultdict(int)
+        for _ in range(args.repetitions):
+            for name, p in p_values(draw(rng, kind)).items():
+                hits[name] += p <= LEVEL + 1e-9
+        cells = {name: round(count / args.repetitions, 3) for name, count in hits.items()}
+        rows.append(printed(data=data, query=kind, repetitions=args.repetitions, **cells))
+    return rows
+
+
+def described(ensemble, **settings):
+    """Descriptors of form and of scale, and the logarithms of six features, of the outlines of an ensemble."""
+    one = measure([ensemble], Settings(**settings))[0]
+    return one.form, one.scale, np.log(ensemble.features.drop(columns="id").to_numpy())
+
+
+def taken(population, rows):
+    """Some outlines of a population."""
+    return tuple(values[rows] for values in population)
+
+
+def real(args):
+    """Power on real images."""
+    paths = {kind: sorted((args.data / "mef_nuclei").glob(f"{kind}_*.png")) for kind in ("wt", "ko")}
+    traced = {kind: [extract_curves(imread(path), min_area=600) for path in some] for kind, some in paths.items()}
+    fields = {kind: [described(field) for field in some if len(field)] for kind, some in traced.items()}
+    sets = {}
+    for name, column in (("hearts", "person"), ("vertebrae", "group")):
+        with np.load(args.data / f"{name}.npz") as data:
+            every = described(Ensemble(np.split(data["xy"], data["offsets"][1:-1])))
+            sets[name] = {group: taken(every, data[column] == group) for group in np.unique(data[column]).tolist()}
+
+    def nuclei(rng, kind):
+        order = rng.permutation(len(fields["wt"]))
+        others = [fields["wt"][place] for place in order[20:]] if kind == "held out" else fields["ko"]
+        return [*(fields["wt"][place] for place in order[:20]), others[rng.integers(len(others))]]
+
+    def hearts(rng, kind):
+        persons = rng.permutation(list(sets["hearts"]))
+        images = [taken(sets["hearts"][one], rows) for one in persons[:4] for rows in np.split(rng.permutation(30), 5)]
+        images = [images[place] for place in rng.permutation(len(images))]
+        return images if kind == "held out" else [*images, taken(sets["hearts"][persons[4]], rng.permutation(30)[:6])]
+
+    def bones(rng, kind):
+        order, others = rng.permutation(30), sets["vertebrae"][kind[0]]
+        rows = order[25:26] if kind == "control" else rng.integers(len(others[0]), size=1)
+        return [*(taken(sets["vertebrae"]["c"], order[place : place + 1]) for place in range(25)), taken(others, rows)]
+
+    return [
+        *power("nuclei, 20 fields", ("held out", "knock-out"), nuclei, args),
+        *power("hearts, 4 persons × 5 images", ("held out", "another person"), hearts, args),
+        *power("vertebrae, 25 bones", ("control", "large", "small"), bones, args),
+    ]
+
+
+@cache
+def population(seed, roughness=0.05, size=10.0, elongation=1.3, spread=0.2):
+    """Outlines of one law, described."""
+    rng = np.random.default_rng(seed)
+    forms = draw_forms(rng, 1500, roughness=roughness, waves=(8, 14), vertices=128)
+    scales = draw_scales(rng, 1500, size=size, spread=spread, elongation=elongation)
+    return described(Ensemble(forms @ scales), landmarks=200)
+
+
+def made(args):
+    """Power on made outlines: 40 images of 8 to 30, which differ in size (4 %) and roughness (8 %)."""
+
+    def image(rng, changes, part):
+        count = int(rng.integers(8, 31))
+        changed = round(count * part)
+        usual = {"roughness": 0.05 * rng.choice([0.92, 1.0, 1.08])}
+        groups = ((population(1, **usual), count - changed), (population(2, **(usual | changes)), changed))
+        some = [taken(one, rng.integers(len(one[0]), size=number)) for one, number in groups]
+        form, scale, features = (np.concatenate(values) for values in zip(*some, strict=True))
+        shift = rng.normal(0, 0.04)
+        return form, scale + np.array([shift, 0]), features + np.array([2, 1, 1, 0, 0, 0]) * shift
+
+    def draw(rng, kind):
+        return [*(image(rng, {}, 0) for _ in range(40)), image(rng, *CHANGES[kind])]
+
+    return power("made, 40 images", CHANGES, draw, args)
+
+
+def days(args):
+    """Share flagged of images of a day of the reference, of another day, and of another kind."""
+    rows = []
+    for count, each in ((1, 20), (5, 4), (20, 1)):
+        rng, hits = np.random.default_rng(args.seed), np.zeros(3)
+        for _ in range(args.repetitions):
+            shifts = rng.normal(0, 0.5, (count + 1, 13))
+            reference = [drawn(rng, "normal", 15, shifts[day]) for day in range(count) for _ in range(each)]
+            queries = [drawn(rng, "normal", 15, shift) for shift in (shifts[0], shifts[-1], shifts[-1] + 1.5)]
+            hits += judged(reference, queries)["p"] <= LEVEL + 1e-9
+        same, another, unlike = (hits / args.repetitions).round(3).tolist()
+        rows.append(printed(days=count, images_of_each=each, same_day=same, another_day=another, unlike=unlike))
+    return rows
+
+
+def chart(args):
+    """Alarms over 200 images, and the delay of an alarm after a change at image 50."""
+    rows = []
+    for n, shift, length in ((20, 0, 200), (100, 0, 200), (20, 1, 80), (100, 1, 80)):
+        rng, first = np.random.default_rng(args.seed), []
+        for _ in range(args.repetitions):
+            later = [drawn(rng, "normal", 10, shift * (place >= 50)) for place in range(length)]
+            images = stand_in([*(drawn(rng, "normal", 10) for _ in range(n)), *later])
+            alarm = Reference(images[:n]).chart(images[n:])["alarm"].to_numpy()
+            first += [int(alarm.argmax())] if alarm.any() else []
+        delay = float(np.median([place - 49 for place in first if place >= 50])) if shift and first else None
+        rows.append(printed(images=n, shift=shift, alarms=share(len(first), args.repetitions, 3), delay=delay))
+    return rows
+
+
+def discoveries(args):
+    """False discovery rate at 0.1 over 50 images, and the share of the unlike ones that is found."""
+    rows = []
+    for n, unlike in ((100, 0), (100, 10), (100, 25), (400, 10)):
+        rng, rates = np.random.default_rng(args.seed), []
+        for _ in range(args.repetitions):
+            queries = [drawn(rng, "normal", 10, 1.2 * (place < unlike)) for place in range(50)]
+            hits = judged([drawn(rng, "normal", 10) for _ in range(n)], queries)["p_adjusted"].to_numpy() <= 0.1
+            rates.append((hits[unlike:].sum() / max(hits.sum(), 1), hits[:unlike].mean() if unlike else 0))
+        rate, part = np.mean(rates, axis=0).round(3).tolist()
+        rows.append(printed(images=n, unlike=unlike, rate=rate, part_found=part if unlike else None))
+    return rows
+
+
+def cost(args):
+    """Seconds, from outlines to the table."""
+    rng = np.random.default_rng(args.seed)
+
+    def image(place):
+        scales = draw_scales(rng, 200, size=10, spread=0.2, elongation=1.3)
+        return Ensemble(draw_forms(rng, 200, roughness=0.05, waves=(8, 14), vertices=96) @ scales, name=f"{place}")
+
+    images, start = [image(place) for place in range(100)], perf_counter()
+    reference, made_at = Reference(images), perf_counter()
+    reference.judge([images[place % 100] for place in range(1000)])
+    return [printed(reference=round(made_at - start, 1), judged=round(perf_counter() - made_at, 1))]
+
+
+def main():
+    """Run one of the simulations."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("levels", "real", "made", "days", "chart", "discoveries", "cost"))
+    parser.add_argument("--repetitions", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--data", type=Path, default=Path("../data/replicates"))
+    out_option(parser)
+    args = parser.parse_args()
+    record(args.out, **{args.what: globals()[args.what](args)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,715 @@
+"""A reference: many images of the accepted kind, by which others are judged: one more of this kind, or unlike them?
+
+The image, or the replicate, is what is exchangeable, not the outline. A query joins the images of the reference,
+equally many outlines are drawn from each, and each gets a score of how unlike the others it is. If the query is one
+more image of the kind, every rank of its score is equally probable, whatever the distribution: this is full conformal
+inference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from math import ceil
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from .._types import Index, Real
+from ..archive import ContentError, Tree
+from ..checks import whole
+from ..mmd.replicates import adjusted
+from ..mmd.sequential import martingale
+from ..outlines import Ensemble
+from ..outlines.resolution import at_one_pixel_size, at_pixel_size
+from ..parameters import from_tree
+from ..parameters import tree as tree_of
+from ..progress import Listener, report, reporting
+from ..shapes.conformal import conformal_p_values
+from ..words import counted, distinct, listed
+from . import records
+from .compare import settings_of
+from .inputs import Inputs
+from .reference_measures import (
+    QUANTITIES,
+    Measured,
+    Unlikeness,
+    drawn,
+    joint,
+    measure,
+    quantities,
+    resolved,
+    unlikeness,
+)
+from .reference_words import acquisition, folder_sentences, what_differs
+from .result import software_versions
+from .samples import sample_of
+from .saved import REFERENCE, Saved
+from .settings import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The two tests, as `differs` names them.
+TESTS = ("form", "scale")
+#: Level of the judgement of one image.
+LEVEL = 0.05
+Correction = Literal["none", "fdr", "family"]
+
+# With fewer images nothing can be said of how images of the kind vary.
+_MIN_IMAGES = 3
+# Share of the reference images that are compared, at least, even if more outlines could be drawn of the others.
+_COMPARED = 0.5
+# Scores that differ by less are equal.
+_ROUNDING = 1e-12
+# Pixels that are larger by less are equal.
+_SAME_PIXELS = 1.1
+# Seeds of the draws from a query, from the images of a reference, and from those of a chart.
+_QUERY, _REFERENCE, _CHART = 0, 1, 2
+
+
+class _Compared(NamedTuple):
+    """Images of the reference with the outlines drawn from each, as a query is compared with them."""
+
+    points: Mapping[str, Real]  # test -> (U, m, d)
+    quantities: Mapping[str, Real]  # name -> (U,)
+    usual: Mapping[str, float]  # name -> mean over all images, of all their outlines
+
+
+class _Judged(NamedTuple):
+    """A query compared with the images of a reference, of which it is the last; and the descriptors of form used."""
+
+    compared: _Compared
+    tests: Mapping[str, Unlikeness]
+    kept: Index
+
+    @property
+    def scores(self) -> dict[str, Real]:
+        return {test: unlike.scores for test, unlike in self.tests.items()}
+
+
+class Reference(Saved):
+    """Images of one accepted kind; each other image is judged to be one more of them, or not.
+
+    Parameters
+    ----------
+    ensembles : Ensemble, or sequence of Ensemble
+        The images, at least three; one ensemble may hold several (`Ensemble.images`). Brought to one pixel size.
+    settings : Settings, optional
+        How landmarks are placed; and the seed of the draws.
+    replicates : sequence of str, optional
+        Replicate of each ensemble, such as the dish or the day, if images of one are more alike than others: then
+        replicates are exchangeable, and one image of each is drawn. By default each image is a replicate.
+    significance : float
+        Level of the judgement of one image. (`Settings.significance` is that of the tests of a comparison.)
+    outlines : int, optional
+        Number of outlines drawn from each image, and at most as many as the query has; images of fewer are not
+        compared. By default the largest number that half of the images have, and as many images as the level needs.
+    inputs : Inputs, optional
+        Files and recipe that the outlines were made of, for the record.
+
+    Attributes
+    ----------
+    images : tuple of Ensemble
+    replicates : tuple of str
+
+    Raises
+    ------
+    ValueError
+        For fewer than three images or replicates, one without outlines, or units that cannot be converted.
+
+    Notes
+    -----
+    With n images, the query makes n + 1, and all of them are treated alike: descriptors are standardized over their
+    outlines, and their means and mean absolute values over the images; the score of an image is its squared
+    Mahalanobis distance from the middle. The p-value, (1 + number of reference images of at least the query's score) /
+    (n + 1), is p or less with a probability of at most p if the query is one more image of the kind, for any
+    distribution. The least one is 1 / (n + 1): 0.05 needs 19 images, and 0.01 needs 99.
+
+    The mean of few outlines scatters more than that of many, so images of unequal numbers are not exchangeable. From
+    all, the same number is drawn, by the seed: one draw is exact, given the numbers, if these say nothing of the
+    shapes.
+
+    `differs` is a closed test: it is decided by one score of form and scale together, and names that of the two that is
+    also unlike by itself, so that a wrong name is at most as probable as the level.
+
+    References
+    ----------
+    V. Vovk, A. Gammerman, G. Shafer, "Algorithmic Learning in a Random World", Springer (2005).
+    S. Bates, E. Candès, L. Lei, Y. Romano, M. Sesia, "Testing for outliers with conformal p-values", Annals of
+    Statistics 51 (2023) 149-178: the false discovery rate over several queries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Ensemble, Reference, Settings
+    >>> from napari_shape_ensembles.samples.synthetic import draw_forms
+    >>> rng = np.random.default_rng(0)
+    >>> usual = [Ensemble(draw_forms(rng, 12, roughness=0.05, waves=(8, 12)), name=f"day {i}") for i in range(20)]
+    >>> rough = Ensemble(1.5 * draw_forms(rng, 12, roughness=0.15, waves=(8, 12)), name="query")
+    >>> reference = Reference(usual, Settings(landmarks=100))
+    >>> table = reference.judge([rough])
+    >>> table[["name", "differs", "p_form", "least_p"]].round(3).values.tolist()
+    [['query', 'both', 0.048, 0.048]]
+    >>> print(table["what"][0])
+    larger, 1.5 times; rougher, 2.94 times; more concave, 3.6 times
+    """
+
+    FORMAT = REFERENCE
+
+    def __init__(
+        self,
+        ensembles: Ensemble | Sequence[Ensemble],
+        settings: Settings | None = None,
+        *,
+        replicates: Sequence[str] | None = None,
+        significance: float = LEVEL,
+        outlines: int | None = None,
+        inputs: Inputs | None = None,
+    ) -> None:
+        self.settings = settings_of(settings, "pass the other images in one list", {})
+        if not 0 < significance < 1:
+            raise ValueError(f"significance must be between 0 and 1, not {significance!r}")
+        self.significance = float(significance)
+        self.outlines = None if outlines is None else whole(outlines, "outlines", least=1)
+        self.inputs = inputs
+        self.versions = software_versions()
+        given = _ensembles(ensembles)
+        if replicates is not None and len(replicates) != len(given):
+            raise ValueError(f"{len(given)} ensembles need {len(given)} replicates, not {len(replicates)}")
+        parts = [_by_image(ensemble) for ensemble in given]
+        images = [_in_unit(image, given[0].unit) for part in parts for image in part]
+        if empty := [image.name or "an image" for image in images if not len(image)]:
+            raise ValueError(f"{listed(empty)}: no usable outline: check the segmentation, or leave the image out")
+        images, _, self.note = at_one_pixel_size(images, [])
+        names = distinct([image.name for image in images])
+        self.images = tuple(_named(image, name) for image, name in zip(images, names, strict=True))
+        of_images = (
+            names
+            if replicates is None
+            else [str(label) for label, part in zip(replicates, parts, strict=True) for _ in part]
+        )
+        self.replicates = tuple(of_images)
+        units = len(set(self.replicates))
+        if units < _MIN_IMAGES:
+            what = "images" if replicates is None else "replicates"
+            raise ValueError(
+                f"a reference needs at least {_MIN_IMAGES} {what} of the accepted kind, not {units}: add some; to show "
+                f"p = {self.significance:g} it needs {self._needed}"
+            )
+        self._at: dict[float | None, list[Measured]] = {None: measure(self.images, self.settings)}
+        self._compared: dict[tuple[Any, ...], _Compared] = {}
+
+    def __len__(self) -> int:
+        return len(set(self.replicates))
+
+    def __repr__(self) -> str:
+        return f"Reference({self.summary()})"
+
+    @property
+    def unit(self) -> str:
+        """Unit of the outlines."""
+        return self.images[0].unit
+
+    @property
+    def least_p(self) -> float:
+        """Least p-value that the reference can show."""
+        return 1 / (len(self) + 1)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Caveats, in sentences."""
+        said = [f"{self.note}."] if self.note else []
+        if self.least_p > self.significance:
+            said.append(
+                f"{self._units} can show p = {self.least_p:.2g} at best: to show {self.significance:g}, "
+                f"{self._needed} are needed."
+            )
+        if self.unit == "pixel":
+            said.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
+        return tuple(said)
+
+    def summary(self) -> str:
+        """What the reference is made of, as one sentence."""
+        total = sum(map(len, self.images))
+        count = "" if len(self) == len(self.images) else f"{counted(len(self.images), 'image')} of "
+        least, most = (extreme(map(len, self.images)) for extreme in (min, max))
+        return (
+            f"{count}{self._units}, {counted(total, 'outline')} in {self.unit} ({least} to {most} an image); "
+            f"least p {self.least_p:.2g}"
+        )
+
+    @property
+    def _units(self) -> str:
+        return counted(len(self), "image" if len(self) == len(self.images) else "replicate")
+
+    @property
+    def _needed(self) -> int:
+        """Number of images with which a p-value can reach the level."""
+        return ceil(1 / self.significance - 1e-9) - 1
+
+    # ------------------------------------------------------------------------------------------------ judging
+
+    def judge(
+        self,
+        images: Ensemble | Sequence[Ensemble],
+        *,
+        correction: Correction = "none",
+        progress: Listener | None = None,
+    ) -> pd.DataFrame:
+        """Judge whether each image is one more of the reference's kind.
+
+        Parameters
+        ----------
+        images : Ensemble, or sequence of Ensemble
+            Such as `io.read_folder` returns; one ensemble may hold several images. Traced as the reference was.
+        correction : {"none", "fdr", "family"}
+            What `differs` keeps below the level: for each image, the probability of a false alarm; over all of them,
+            the false discovery rate (Benjamini and Hochberg); or the probability of any false alarm (Holm).
+        progress : callable, optional
+            Called with the `Progress` of each step before it starts.
+
+        Returns
+        -------
+        DataFrame
+            One row an image:
+
+            - name; outlines, their number; drawn, the number drawn from each image; compared, the number of reference
+              images that have as many.
+            - p_form, p_scale; p, that of both together; p_adjusted, for all images, by the false discovery rate unless
+              the correction is "family"; least_p, the least p-value with so many images.
+            - differs: "nothing", "form", "scale", "both", or None, with a reason.
+            - what: the quantities that are unusual, with their ratio to the reference.
+            - size, spread of size, elongation, coarse form, roughness, concavity: ratio to the reference's mean, of
+              geometric means over all outlines; of the spread, of standard deviations of log size.
+            - remarks: on its precision and its number of outlines.
+
+        Raises
+        ------
+        ValueError
+            For no image, or units that cannot be converted.
+        """
+        import pandas as pd
+
+        if correction not in ("none", "fdr", "family"):
+            raise ValueError(f"correction must be none, fdr or family, not {correction!r}")
+        queries = [image for ensemble in _ensembles(images) for image in _by_image(ensemble)]
+        names, rows = distinct([one.name for one in queries]), []
+        with reporting(progress):
+            report("measuring outlines", 0, len(queries))
+            prepared = [self._prepared(query) for query in queries]
+            measured = measure([query for query, _ in prepared], self.settings)
+            for place, ((query, size), one) in enumerate(zip(prepared, measured, strict=True)):
+                report(names[place], place, len(queries))
+                rows.append({"name": names[place], **self._row(query, size, one)})
+        table = pd.DataFrame(rows)
+        p_adjusted = adjusted(table["p"].to_numpy(), "family" if correction == "family" else "fdr")
+        table.insert(list(table).index("p") + 1, "p_adjusted", p_adjusted)
+        deciding = table["p" if correction == "none" else "p_adjusted"]
+        table["differs"] = [
+            None if reason else self._differs(p, of_form, of_scale)
+            for reason, p, of_form, of_scale in zip(
+                table["reason"], deciding, table["p_form"], table["p_scale"], strict=True
+            )
+        ]
+        table["what"] = [
+            what if found not in ("nothing", None) else ""
+            for what, found in zip(table["what"], table["differs"], strict=True)
+        ]
+        return table
+
+    def _differs(self, p: float, of_form: float, of_scale: float) -> str:
+        if p > self.significance:
+            return "nothing"
+        form, scale = (own <= self.significance for own in (of_form, of_scale))
+        return "both" if form and scale else "form" if form else "scale"
+
+    def sentences(self, table: pd.DataFrame) -> list[str]:
+        """State in words what `judge` returned: a sentence an image that is unlike, and one on all of them."""
+        return folder_sentences(table, self.significance)
+
+    def _row(self, query: Ensemble, size: float | None, measured: Measured) -> dict[str, Any]:
+        """A row of `judge`, but for what depends on other images; arguments are those of `_prepared` and `measure`."""
+        count = self._count(size, len(measured))
+        reason, remarks = acquisition(query, measured, self.images, self._measured(size), count)
+        row: dict[str, Any] = {"outlines": len(measured), "drawn": count}
+        if not count:
+            nothing = dict.fromkeys((*(f"p_{test}" for test in TESTS), "p"), np.nan)
+            ratios = dict.fromkeys(QUANTITIES, np.nan)
+            return {
+                **row,
+                "compared": 0,
+                **nothing,
+                "least_p": 1.0,
+                "differs": None,
+                "reason": reason,
+                "what": "",
+                **ratios,
+                "remarks": "; ".join(remarks),
+            }
+        found = self._judged(measured, size, count)
+        p_values = {f"p_{test}": _rank(found.scores[test]) if test in found.scores else np.nan for test in TESTS}
+        units = len(found.compared.points["scale"])
+        least = 1 / (units + 1)
+        if not reason and least > self.significance:
+            reason = f"{counted(units, 'image')} with {counted(count, 'outline')} can show p = {least:.2g} at best"
+        every = quantities(measured.scale, measured.form, found.kept)
+        ratios = {name: float(np.exp(every[name] - found.compared.usual[name])) for name in QUANTITIES}
+        part = drawn(measured, count, [self.settings.seed, _QUERY])
+        own = quantities(part.scale, part.form, found.kept)
+        unusual = [name for name in QUANTITIES if self._is_unusual(found.compared.quantities[name], float(own[name]))]
+        return {
+            **row,
+            "compared": units,
+            **p_values,
+            "p": _rank(joint(found.scores)),
+            "least_p": least,
+            "differs": None,
+            "reason": reason,
+            "what": what_differs(ratios, unusual),
+            **ratios,
+            "remarks": "; ".join(remarks),
+        }
+
+    def _is_unusual(self, usual: Real, value: float) -> bool:
+        values = np.append(usual, value)
+        apart = np.abs(values - values.mean())
+        return bool(np.isfinite(apart).all()) and _rank(apart) <= self.significance
+
+    def _prepared(self, query: Ensemble) -> tuple[Ensemble, float | None]:
+        """A query in the reference's unit and at its pixel size; or, if its pixels are larger, their size."""
+        query = _in_unit(query, self.unit)
+        sides = [
+            None if size is None else float(np.sqrt(np.prod(size)))
+            for size in (query.pixel_size, self.images[0].pixel_size)
+        ]
+        own, usual = sides
+        if own is None or usual is None or self.unit == "pixel":
+            return query, None
+        if own > _SAME_PIXELS * usual:
+            return query, own
+        return at_pixel_size(query, usual), None
+
+    def _measured(self, size: float | None) -> list[Measured]:
+        """Descriptors of the images of the reference; with a size, at larger pixels of this side."""
+        if size is not None and size not in self._at:
+            self._at[size] = measure([at_pixel_size(image, size) for image in self.images], self.settings)
+        return self._at[size]
+
+    def _count(self, size: float | None, own: int) -> int:
+        """Number of outlines to draw from each image, for a query that has `own`.
+
+        It follows from the numbers of outlines of all images alone, the query's included.
+        """
+        if self.outlines is not None:
+            return min(self.outlines, own)
+        numbers = self._numbers(size)
+        compared = min(max(self._needed, ceil(_COMPARED * len(numbers))), len(numbers))
+        return min(sorted([*numbers, own], reverse=True)[compared], own) or min(own, 1)
+
+    def _numbers(self, size: float | None) -> list[int]:
+        """Number of outlines of each replicate: that of its image of the most."""
+        numbers: dict[str, int] = {}
+        for label, one in zip(self.replicates, self._measured(size), strict=True):
+            numbers[label] = max(numbers.get(label, 0), len(one))
+        return [*numbers.values()]
+
+    def _chosen(self, size: float | None, count: int) -> list[int]:
+        """Place of one image of each replicate that has an image of at least `count` outlines."""
+        measured, order = self._measured(size), np.random.default_rng([self.settings.seed, _REFERENCE])
+        chosen: dict[str, int] = {}
+        for place in order.permutation(len(measured)):
+            if len(measured[place]) >= count:
+                chosen.setdefault(self.replicates[place], int(place))
+        return sorted(chosen.values())
+
+    def _units_drawn(self, size: float | None, count: int) -> list[Measured]:
+        """Draw `count` outlines of each image of `_chosen`."""
+        measured, seed = self._measured(size), self.settings.seed
+        return [drawn(measured[place], count, [seed, _REFERENCE, place]) for place in self._chosen(size, count)]
+
+    def _judged(self, query: Measured, size: float | None, count: int) -> _Judged:
+        """Compare a query with the images of the reference, `count` outlines of each."""
+        measured = self._measured(size)
+        kept = resolved(min(query.lobes, *(one.lobes for one in measured)), query.form.shape[1])
+        key = size, count, tuple(kept)
+        if key not in self._compared:
+            part = self._units_drawn(size, count)
+            of_units = [quantities(one.scale, one.form, kept) for one in part]
+            of_images = [quantities(one.scale, one.form, kept) for one in measured if len(one)]
+            self._compared[key] = _Compared(
+                {"form": np.stack([one.form[:, kept] for one in part]), "scale": np.stack([one.scale for one in part])},
+                {name: np.array([one[name] for one in of_units]) for name in QUANTITIES},
+                {name: _mean([float(one[name]) for one in of_images]) for name in QUANTITIES},
+            )
+        compared, own = self._compared[key], drawn(query, count, [self.settings.seed, _QUERY])
+        added = {"form": own.form[:, kept], "scale": own.scale}
+        tested = [test for test in TESTS if added[test].size]
+        return _Judged(
+            compared,
+            {test: unlikeness(np.concatenate([compared.points[test], added[test][None]])) for test in tested},
+            kept,
+        )
+
+    def unlike(self, image: Ensemble) -> pd.DataFrame:
+        """The outlines of an image that make it unlike the reference.
+
+        Parameters
+        ----------
+        image : Ensemble
+            One image.
+
+        Returns
+        -------
+        DataFrame
+            Columns id; form and scale: how far each outline moves the image away from the reference (negative: towards
+            it), as a share of what all of them do; score, the mean of both. The largest score comes first.
+
+        Raises
+        ------
+        ValueError
+            For an image without outlines, or in a unit that cannot be converted.
+        """
+        import pandas as pd
+
+        query, size = self._prepared(image)
+        measured = measure([query], self.settings)[0]
+        count = self._count(size, len(measured))
+        if not count:
+            raise ValueError(f"{image.name or 'the image'} has no usable outline")
+        found = self._judged(measured, size, count)
+        shares = {}
+        for test, unlike in found.tests.items():
+            outlines = measured.form[:, found.kept] if test == "form" else measured.scale
+            moved = (unlike.terms(outlines) - unlike.middle) @ unlike.weights[-1]
+            shares[test] = moved / max(float(np.abs(moved.sum())), np.finfo(float).tiny)
+        table = pd.DataFrame({"id": query.ids, "score": np.mean([*shares.values()], axis=0), **shares})
+        return table.sort_values("score", ascending=False, ignore_index=True)
+
+    def chart(self, images: Sequence[Ensemble], *, progress: Listener | None = None) -> pd.DataFrame:
+        """Control chart of images in the order in which they were taken, which may be looked at after each of them.
+
+        Parameters
+        ----------
+        images : sequence of Ensemble
+        progress : callable, optional
+            Called with the `Progress` of each step before it starts.
+
+        Returns
+        -------
+        DataFrame
+            One row an image: name; p, its rank among the reference and the images before it (ties broken at random);
+            evidence, the value of a test martingale; alarm, whether evidence has reached 1 / level by then; remarks. As
+            long as all are images of one kind, in any order, an alarm is ever raised with a probability of at most
+            the level, over any length of time.
+
+        Notes
+        -----
+        Equally many outlines are drawn from each image. Images of fewer, or of larger pixels, are not charted: NaN.
+        A lasting change is noticed soon or never: after many images of the new kind, these are usual.
+        """
+        import pandas as pd
+
+        queries = [image for ensemble in _ensembles(images) for image in _by_image(ensemble)]
+        count = self._count(None, max(self._numbers(None)))
+        lobes = min(one.lobes for one in self._measured(None))
+        before, ties = self._units_drawn(None, count), np.random.default_rng([self.settings.seed, _CHART])
+        kept = resolved(lobes, before[0].form.shape[1])
+        p_values, remarks = [], []
+        with reporting(progress):
+            for place, query in enumerate(queries):
+                report(query.name, place, len(queries))
+                query, size = self._prepared(query)
+                one = measure([query], self.settings)[0]
+                if size is not None or len(one) < count or one.lobes < lobes:
+                    reason = (
+                        f"it has {counted(len(one), 'outline')}, {count} are drawn"
+                        if len(one) < count
+                        else "its pixels are larger"
+                    )
+                    remarks.append(f"not charted: {reason}")
+                    p_values.append(np.nan)
+                    continue
+                before.append(drawn(one, count, [self.settings.seed, _CHART, place]))
+                points = {test: np.stack([getattr(part, test) for part in before]) for test in TESTS}
+                points["form"] = points["form"][..., kept]
+                scores = joint({test: unlikeness(some).scores for test, some in points.items() if some.size})
+                larger = int((scores > scores[-1] * (1 + _ROUNDING)).sum())
+                equal = int((scores >= scores[-1] * (1 - _ROUNDING)).sum()) - larger
+                p_values.append((larger + (1 - ties.random()) * equal) / len(scores))
+                remarks.append("")
+        p = np.array(p_values, dtype=np.float64)
+        evidence = np.full(len(p), np.nan)
+        evidence[~np.isnan(p)] = martingale(p[~np.isnan(p)])
+        alarm = np.fmax.accumulate(np.nan_to_num(evidence)) >= 1 / self.significance
+        names = distinct([one.name for one in queries])
+        return pd.DataFrame({"name": names, "p": p, "evidence": evidence, "alarm": alarm, "remarks": remarks})
+
+    # ------------------------------------------------------------------------------------------------ files
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """The images of the reference, one row each: to check whether one of them is unlike the others.
+
+        Returns
+        -------
+        DataFrame
+            Columns name, replicate, outlines; p_form, p_scale and p, the rank of the image among the others (NaN for
+            images of a replicate that were not drawn); and the ratio of each quantity to the mean, as in `judge`.
+        """
+        import pandas as pd
+
+        count = self._count(None, max(self._numbers(None)))
+        measured, chosen = self._measured(None), self._chosen(None, count)
+        kept = resolved(min(one.lobes for one in measured), measured[0].form.shape[1])
+        part = self._units_drawn(None, count)
+        points = {"form": np.stack([one.form[:, kept] for one in part]), "scale": np.stack([one.scale for one in part])}
+        scores = {test: unlikeness(some).scores for test, some in points.items() if some.size}
+        table = pd.DataFrame({"name": [one.name for one in self.images], "replicate": self.replicates})
+        table["outlines"] = list(map(len, measured))
+        for column, values in {**{f"p_{test}": one for test, one in scores.items()}, "p": joint(scores)}.items():
+            larger = (values >= values[:, None] - _ROUNDING * np.abs(values[:, None])).mean(axis=1)
+            table[column] = pd.Series(larger, index=chosen)
+        every = [quantities(one.scale, one.form, kept) for one in measured]
+        for name in QUANTITIES:
+            logs = [float(one[name]) for one in every]
+            table[name] = np.exp(np.array(logs) - _mean(logs))
+        return table
+
+    def numbers(self) -> dict[str, Any]:
+        """Numbers that a rerun must reproduce: those of `to_dataframe`, by column."""
+        return {str(name): column.to_numpy() for name, column in self.to_dataframe().select_dtypes("number").items()}
+
+    def _archived(self) -> Tree:
+        return {**self.to_tree(), "numbers": records.columns_tree(self.numbers())}
+
+    def of_images(self, images: Sequence[Ensemble]) -> Reference:
+        """A reference of other outlines of the same images, with the same settings."""
+        return Reference(
+            [part for image in images for part in _by_image(image)],
+            self.settings,
+            replicates=self.replicates,
+            significance=self.significance,
+            outlines=self.outlines,
+            inputs=self.inputs,
+        )
+
+    def to_tree(self) -> Tree:
+        """Return the reference as arrays, numbers and strings, for `archive` (docs/files.md)."""
+        return {
+            "images": {f"image{place}": records.ensemble_tree(one) for place, one in enumerate(self.images)},
+            "replicates": list(self.replicates),
+            "settings": tree_of(self.settings),
+            "significance": self.significance,
+            "outlines": self.outlines,
+            "inputs": None if self.inputs is None else asdict(self.inputs),
+            "versions": self.versions,
+        }
+
+    @classmethod
+    def of_tree(cls, tree: Mapping[str, Any]) -> Reference:
+        """Restore a reference from the result of `to_tree`; raises ValueError for invalid data."""
+        images = records.value(tree, "images", dict)
+        inputs = tree.get("inputs")
+        reference = cls(
+            [records.ensemble_of_tree(images[f"image{place}"]) for place in range(len(images))],
+            from_tree(Settings, records.value(tree, "settings", dict)),
+            replicates=list(map(str, records.value(tree, "replicates", list))),
+            significance=records.value(tree, "significance", float),
+            outlines=tree.get("outlines"),
+            inputs=None if inputs is None else Inputs.of_tree(inputs),
+        )
+        reference.versions = {str(name): str(one) for name, one in records.value(tree, "versions", dict).items()}
+        return reference
+
+
+def accepted_by(references: Mapping[str, Reference], images: Ensemble | Sequence[Ensemble]) -> pd.DataFrame:
+    """Say which of several references accept each image: one, several, or none.
+
+    Parameters
+    ----------
+    references : mapping of str to Reference
+    images : Ensemble, or sequence of Ensemble
+
+    Returns
+    -------
+    DataFrame
+        One row an image: name; the p-value for each reference, named after it; and accepted, the names of those that it
+        does not differ from, a tuple. The kind of an image is missing with a probability of at most the level.
+
+    Raises
+    ------
+    ValueError
+        For no reference, or as `Reference.judge`.
+
+    See Also
+    --------
+    ConformalClassifier : the same for single outlines.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Ensemble, Reference, Settings, accepted_by
+    >>> from napari_shape_ensembles.samples.synthetic import draw_forms
+    >>> rng = np.random.default_rng(0)
+    >>> smooth, rough = (
+    ...     [Ensemble(draw_forms(rng, 12, roughness=size, waves=(8, 12)), name=f"{i}") for i in range(20)]
+    ...     for size in (0.05, 0.1)
+    ... )
+    >>> settings = Settings(landmarks=60)
+    >>> kinds = {"smooth": Reference(smooth[1:], settings), "rough": Reference(rough[1:], settings)}
+    >>> accepted_by(kinds, [smooth[0], rough[0]])["accepted"].tolist()
+    [('smooth',), ('rough',)]
+    """
+    import pandas as pd
+
+    if not references:
+        raise ValueError("give at least one reference by name")
+    tables = {name: reference.judge(images) for name, reference in references.items()}
+    names = next(iter(tables.values()))["name"]
+    accepted = [
+        tuple(kind for kind, table in tables.items() if table["differs"][place] == "nothing")
+        for place in range(len(names))
+    ]
+    columns = {kind: table["p"] for kind, table in tables.items()}
+    return pd.DataFrame({"name": names, **columns, "accepted": accepted})
+
+
+def _rank(scores: Real) -> float:
+    """Conformal p-value of the last score."""
+    return float(conformal_p_values(scores[-1:] - _ROUNDING * np.abs(scores[-1:]), scores[:-1])[0])
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Mean of those that are known; NaN of none."""
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else np.nan
+
+
+def _ensembles(given: Ensemble | Iterable[Ensemble]) -> list[Ensemble]:
+    """Check what is given as images."""
+    parts: list[Any] = list(given) if isinstance(given, Sequence | Iterator) and not isinstance(given, str) else [given]
+    if not parts:
+        raise ValueError("give at least one image: an Ensemble, or a list of them")
+    return [one if isinstance(one, Ensemble) else sample_of(one) for one in parts]
+
+
+def _by_image(ensemble: Ensemble) -> list[Ensemble]:
+    """Split an ensemble into its images."""
+    names = list(dict.fromkeys(ensemble.images.tolist()))
+    if len(names) < 2:
+        return [ensemble]
+    parts = [ensemble[np.flatnonzero(ensemble.images == name)] for name in names]
+    for part, name in zip(parts, names, strict=True):
+        part.name = name
+    return parts
+
+
+def _named(image: Ensemble, name: str) -> Ensemble:
+    return image if image.name == name else image.derived(image.curves, name=name)
+
+
+def _in_unit(image: Ensemble, unit: str) -> Ensemble:
+    try:
+        return image.to(unit)
+    except ValueError as error:
+        raise ContentError(f"{image.name or 'an image'}: {error}") from error

@@ -1,0 +1,131 @@
+"""What a reference says of an image: what is unusual, whether it can be judged, and all images of a folder in words."""
+
+from collections.abc import Mapping, Sequence
+from math import ceil, isfinite
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..outlines import Ensemble
+from ..outlines.ensemble import DIFFERS
+from ..words import counted
+from .reference_measures import QUANTITIES, Measured
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Parameters of tracing that follow from the pixel size, which is compared by itself.
+_OF_PIXELS = ("pixel_size", "at_pixel_size")
+# Vertices further apart than in any reference image by this factor, or closer together, were drawn in another way.
+_SPACING = 1.5
+# A smaller change of a ratio is none.
+_MIN_CHANGE = 0.005
+# The mean of fewer outlines says little of an image.
+_FEW_OUTLINES = 5
+
+
+def what_differs(ratios: Mapping[str, float], unusual: Sequence[str]) -> str:
+    """Name the unusual quantities with their ratios: "rougher, 1.3 times; smaller, 0.8 times".
+
+    Of coarse form and roughness, only that which changes more is named.
+    """
+    words, names = [], list(unusual)
+    if {"coarse form", "roughness"} <= {*names}:
+        # Strong fine waves shift landmarks, and so change the coarse ones, and the other way round.
+        names.remove(min(("coarse form", "roughness"), key=lambda name: abs(np.log(ratios[name]))))
+    for name in names:
+        _, less, more = QUANTITIES[name]
+        if isfinite(ratios[name]) and abs(ratios[name] - 1) > _MIN_CHANGE:
+            words.append(f"{more if ratios[name] > 1 else less}, {ratios[name]:.3g} times")
+    return "; ".join(words) or "no quantity by itself is unusual"
+
+
+def acquisition(
+    query: Ensemble, measured: Measured, images: Sequence[Ensemble], reference: Sequence[Measured], count: int
+) -> tuple[str, list[str]]:
+    """Whether the way in which outlines were made lets an image be judged.
+
+    Parameters
+    ----------
+    query, measured : Ensemble, Measured
+    images, reference : sequences of Ensemble and of Measured
+        Of the reference, at one pixel size with the query.
+    count : int
+        Number of outlines drawn from each image.
+
+    Returns
+    -------
+    reason : str
+        Why it cannot be judged, or empty.
+    remarks : list of str
+        What else to know.
+    """
+    if not count:
+        left_out = "; ".join(f"{number} {why}" for why, number in query.dropped.items())
+        return "it has no usable outline" + (f" ({left_out})" if left_out else ""), []
+    reason, remarks = _tracing(query, images), []
+    if count < _FEW_OUTLINES:
+        remarks.append(f"only {counted(count, 'outline')} of each image {'is' if count == 1 else 'are'} compared")
+    if (query.pixel_size is None) != (images[0].pixel_size is None):
+        remarks.append(
+            f"the pixel size of the {'image' if query.pixel_size is None else 'reference'} is unknown: a difference in "
+            "roughness may be one of pixels"
+        )
+    lobes = min(one.lobes for one in reference)
+    if measured.lobes < lobes:
+        remarks.append(
+            f"its pixels resolve up to {measured.lobes:.0f} lobes, those of the reference {lobes:.0f}: finer ones are "
+            "not compared"
+        )
+    drawn = [one for one in reference if len(one)]
+    apart, by_size = ([one.spacing for one in drawn], [_per_size(one) for one in drawn])
+    if _is_outside(measured.spacing, apart) and _is_outside(_per_size(measured), by_size):
+        remarks.append(
+            f"its vertices are {measured.spacing:.3g} {query.unit} apart, those of the reference {min(apart):.3g} to "
+            f"{max(apart):.3g}: a difference in form may come from how outlines were drawn"
+        )
+    return reason, remarks
+
+
+def _per_size(measured: Measured) -> float:
+    """Distance of neighboring vertices relative to the size of the outlines."""
+    return measured.spacing / float(np.exp(measured.scale[:, 0].mean()))
+
+
+def _is_outside(value: float, usual: Sequence[float]) -> bool:
+    return not min(usual) / _SPACING <= value <= _SPACING * max(usual)
+
+
+def _tracing(query: Ensemble, images: Sequence[Ensemble]) -> str:
+    """Name a parameter of tracing that no image of the reference shares."""
+    for name, value in query.tracing.items():
+        usual = [image.tracing[name] for image in images if name in image.tracing]
+        if name not in _OF_PIXELS and usual and value not in usual and DIFFERS not in (value, *usual):
+            return f"it was traced with {name} = {value}, the reference with {usual[0]}: trace it by the same recipe"
+    return ""
+
+
+def folder_sentences(table: "pd.DataFrame", significance: float) -> list[str]:
+    """Sentences on the table of `Reference.judge`: on each image that differs, each that is not judged, and on all."""
+    said = []
+    for row in table.to_dict("records"):
+        if row["differs"] is None:
+            said.append(f"{row['name']}: not judged: {row['reason']}.")
+        elif row["differs"] != "nothing":
+            what = "form and scale differ" if row["differs"] == "both" else f"{row['differs']} differs"
+            said.append(f"{row['name']}: {what} (p = {row['p']:.2g}): {row['what']}.")
+    judged = table[table["differs"].notna()]
+    unlike = int((judged["differs"] != "nothing").sum())
+    said.append(
+        f"{unlike} of {counted(len(judged), 'image')} {'differs' if unlike == 1 else 'differ'} from the reference."
+    )
+    if len(judged) > 1:
+        least = float(judged["least_p"].min())
+        needed = ceil(len(judged) * least / significance - 1e-9)
+        reach = (
+            f"{needed} of them must show the least p-value, {least:.2g}"
+            if needed <= len(judged)
+            else f"the least p-value, {least:.2g}, is too large"
+        )
+        said.append(f"For a false discovery rate of {significance:g} over {counted(len(judged), 'image')}, {reach}.")
+    return said

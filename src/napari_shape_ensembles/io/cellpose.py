@@ -1,0 +1,64 @@
+"""Outlines of Cellpose (`_cp_outlines.txt`): one object per line, "x,y,x,y,…".
+
+Cellpose lists the outermost pixels of each object, half a pixel inside its boundary; so these chains of pixels are
+filled again and traced, as its masks would be.
+"""
+
+import re
+
+import numpy as np
+from skimage.draw import polygon
+
+from .._types import Real
+from ..archive import StrPath
+from ..budget import budget, reserve_curves, reserve_labels
+from ..outlines.reasons import Reason
+from .curve_table import Found, positions
+from .masks import outline_of_mask
+
+_FEW = Reason("objects of a few pixels")
+_LINE = re.compile(r"-?\d+(\.0)?(,-?\d+(\.0)?){5,}")
+
+
+def is_cellpose(text: str) -> bool:
+    """Whether a text holds outlines of Cellpose."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return bool(lines) and all(_LINE.fullmatch(line) and line.count(",") % 2 for line in lines)
+
+
+def read_cellpose(text: str, path: StrPath) -> Found:
+    """Return the outlines, numbered by their lines, as in the masks of Cellpose."""
+    del path
+    reserve_curves(text.count(",") // 2, text.count("\n"))
+    lines = text.splitlines()
+    chains = {
+        number: positions(np.array(line.split(","), dtype=np.float64).reshape(-1, 2))
+        for number, line in enumerate(lines, start=1)
+        if line.strip()
+    }
+    found = Found()
+    found.dropped[_FEW] += len(lines) - len(chains)  # of an object of a few pixels the line is empty
+    steps = (np.diff(chain, axis=0, append=chain[:1]) for chain in chains.values())
+    are_pixels = all(np.abs(step).max(initial=0) <= 1 for step in steps)
+    ids = []
+    for number, chain in chains.items():
+        outline = _filled(chain, found) if are_pixels else chain
+        if outline is not None:
+            found.curves.append(outline)
+            ids.append(number)
+    found.ids = ids
+    return found
+
+
+def _filled(chain: Real, found: Found) -> Real | None:
+    """Return the outline of the object whose outermost pixels are given."""
+    pixels = chain.astype(np.int64)
+    corner = pixels.min(axis=0)
+    rows, columns = (pixels - corner).T
+    shape = int(rows.max()) + 1, int(columns.max()) + 1
+    with budget():
+        reserve_labels(shape[0] * shape[1], 1)
+        mask = np.zeros(shape, dtype=np.bool_)
+        mask[polygon(rows, columns, shape)] = True
+        mask[rows, columns] = True
+    return outline_of_mask(found, mask, (int(corner[0]), int(corner[1])))

@@ -1,0 +1,343 @@
+"""What the columns of a table of vertices mean, by their names and by their values.
+
+A name alone misleads: ids start again in each image, `index` may number the rows, `label` may be a class, and `row` and
+`column` may be those of a well plate. So every name is checked against the values of the other columns.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._types import Index, Real
+from ..archive import ContentError
+from ..outlines.units import length_unit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Names as they read without case, spaces and punctuation; pairs of (row, column) in the order of preference.
+_COORDINATES = (
+    ("row", "column"), ("row", "col"), ("axis0", "axis1"), ("y", "x"), ("vertexy", "vertexx"), ("ycoord", "xcoord"),
+    ("ycoordinate", "xcoordinate"), ("coordy", "coordx"), ("posy", "posx"), ("positiony", "positionx"),
+    ("ypos", "xpos"), ("yposition", "xposition"), ("pointy", "pointx"),
+)  # fmt: skip
+_DEPTHS = ("z", "vertexz", "zcoord", "axis2", "coordz", "posz", "zposition", "depth")
+_IDS = (
+    "id", "index", "curve", "label", "contour", "curveid", "contourid", "specimenid", "objectid", "cellid",
+    "objectnumber", "roi", "roiid", "roiname", "object", "outline", "outlineid", "polygon", "polygonid", "shape",
+    "shapeid", "instance", "instanceid", "particle", "particleid", "nucleusid", "grainid", "labelid", "trackid", "cell",
+    "specimen", "nucleus", "grain", "mask", "maskid", "track",
+)  # fmt: skip
+_VERTICES = ("vertex", "vertexindex", "point", "vertexid", "pointid", "coordid", "vertexnumber", "pointindex", "order")
+#: Columns of images, and of the parts of one image.
+IMAGES = (
+    "image", "imageid", "imagename", "imagenumber", "imagefile", "imagefilename", "img", "file", "fileid", "filename",
+    "path", "series", "scene", "field", "fieldid", "fieldofview", "fov", "site", "position", "pos", "well", "wellid",
+    "tile", "plate", "plateid", "row", "column", "col",
+)  # fmt: skip
+FRAMES = (
+    "frame", "frameid", "frameindex", "framenumber", "t", "time", "timepoint", "timeindex", "slice", "sliceid",
+    "slicenumber", "plane", "planeid", "z", "zslice", "zindex", "zplane", "section",
+)  # fmt: skip
+
+# A unit at the end of a name: in brackets, or one of these.
+_UNIT = re.compile(r"\s*[\[(]\s*([^\])]+?)\s*[\])]\s*$|[ _](px|pixels?|[uµμ]m|microns?|nm|mm)$", re.IGNORECASE)
+_SPELLINGS = {"um": "µm", "μm": "µm"}
+# Minimum vertices of a curve; minimum vertices for jump detection; and jump threshold in median steps.
+_MIN_VERTICES, MANY_VERTICES, MIN_JUMP = 3, 30, 20
+# An outline closes on itself if its last edge is at most this many times its median edge; one of few vertices, half.
+_MAX_CLOSING_EDGE, _FEW_VERTICES = 4.0, 12
+_MIN_CLOSED_FRACTION = 0.9
+# Two pairs of columns hold the same positions in different units if they correlate by at least this.
+_MIN_CORRELATION = 0.9999
+_MAX_NAMED = 8
+
+
+def plain(name: object) -> str:
+    """Return a name without case, spaces, punctuation and its unit: "Cell ID" and "cell_id" are alike."""
+    return re.sub(r"[^a-z0-9]", "", _UNIT.sub("", str(name)).lower())
+
+
+def unit_in(name: object) -> str:
+    """Return the unit of length that the name of a column states, as "x [µm]" and "x_um" do; empty if there is none."""
+    stated = _UNIT.search(str(name))
+    if stated is None:
+        return ""
+    try:
+        return length_unit(_SPELLINGS.get(unit := stated.group(1) or stated.group(2), unit))
+    except ContentError:
+        return ""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Columns of a table of vertices.
+
+    Attributes
+    ----------
+    row, column : str
+        Coordinates.
+    vertex : str
+        Order of the vertices of a curve; empty if that is the order of the rows.
+    keys : tuple of str
+        Columns that identify the curve together; empty for a single curve.
+    images : tuple of str
+        Columns of images, which are constant along each curve.
+    """
+
+    row: str
+    column: str
+    vertex: str
+    keys: tuple[str, ...]
+    images: tuple[str, ...]
+
+
+def roles_of(frame: "pd.DataFrame", curve_columns: Sequence[str] = ()) -> Roles:
+    """Return the roles of the columns of a table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per vertex.
+    curve_columns : sequence of str
+        Columns that identify the curve, if the user has named them.
+
+    Raises
+    ------
+    ValueError
+        For a table without coordinates or with three of them, and for one whose columns can be read in several ways:
+        it asks for the columns by name.
+    """
+    names: dict[str, str] = {}
+    for name in frame.columns:
+        names.setdefault(plain(name), name)
+    if missing := [name for name in curve_columns if name not in frame]:
+        raise ContentError(f"has no column {missing[0]}; its columns are {_columns(frame)}")
+    row, column = _coordinates(frame, names)
+    vertex = next((names[name] for name in _VERTICES if name in names and names[name] not in curve_columns), "")
+    others = [name for name in frame.columns if name not in (row, column, vertex)]
+    vertices = frame[[row, column]].to_numpy(dtype=np.float64)
+    codes = {name: _codes(frame[name]) for name in others}
+    keys, vertex = _keys(codes, vertices, tuple(curve_columns), vertex)
+    keys, curve = _refined(codes, vertices, keys, named_only=bool(curve_columns))
+    _refuse_repeats(frame, vertices, keys, curve, vertex)
+    depth = next((names[name] for name in _DEPTHS if names.get(name) in codes), None)
+    if depth is not None and depth not in keys and _varies(codes[depth], curve):
+        raise ContentError(
+            f"its outlines are curves in space (column {depth}): save them in one plane, or remove the column"
+        )
+    images = [name for name in codes if plain(name) in IMAGES and not _varies(codes[name], curve)]
+    return Roles(row, column, vertex, keys, tuple(images))
+
+
+def _columns(frame: "pd.DataFrame") -> str:
+    return ", ".join(map(str, frame.columns[:_MAX_NAMED])) or "none"
+
+
+def _coordinates(frame: "pd.DataFrame", names: Mapping[str, str]) -> tuple[str, str]:
+    """Return the columns of rows and columns, of several pairs that which varies along the curves."""
+    pairs = [(names[row], names[column]) for row, column in _COORDINATES if row in names and column in names]
+    if not pairs:
+        raise ContentError(f"has no columns row and column (or x and y); its columns are {_columns(frame)}")
+    usable = [pair for pair in pairs if all(frame[name].dtype.kind in "iuf" for name in pair)]
+    if not usable:
+        name = next(name for name in pairs[0] if frame[name].dtype.kind not in "iuf")
+        word = next((word for word in frame[name] if not isinstance(word, int | float)), "")
+        raise ContentError(f"its column {name} does not hold numbers, but words such as {str(word)[:40]!r}")
+    if len(usable) == 1:
+        return usable[0]
+    # Wells and other groups of objects are constant over many rows.
+    steps = {pair: np.diff(frame[list(pair)].to_numpy(dtype=np.float64), axis=0).any(axis=1) for pair in usable}
+    varying = [pair for pair in usable if steps[pair].sum() * _MIN_VERTICES > len(frame)]
+    first = (varying or usable)[0]
+    for other in varying[1:]:
+        if min(_correlation(frame[one], frame[two]) for one, two in zip(first, other, strict=True)) < _MIN_CORRELATION:
+            raise ContentError(
+                f"its columns {', '.join(first)} and {', '.join(other)} are different positions: remove those that "
+                "are not the vertices of the outlines"
+            )
+    return first
+
+
+def _correlation(one: "pd.Series", other: "pd.Series") -> float:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(np.nan_to_num(one.corr(other)))
+
+
+def _codes(column: "pd.Series") -> Index:
+    """Number the distinct values of a column; missing ones are a value of their own."""
+    codes, _ = column.factorize(use_na_sentinel=False)
+    return np.asarray(codes, dtype=np.int64)
+
+
+def _runs(codes: Index) -> Index:
+    """Return the lengths of the runs of equal values."""
+    return np.diff([*np.flatnonzero(np.diff(codes, prepend=-2)), len(codes)])
+
+
+def _joined(*codes: Index) -> Index:
+    """Number the distinct combinations of several columns, in the order of their first rows."""
+    if len(codes) == 1:
+        return codes[0]
+    _, first, found = np.unique(np.stack(codes), axis=1, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[found.reshape(-1)])
+
+
+def _varies(codes: Index, curve: Index) -> bool:
+    """Whether a column varies along any curve."""
+    return int(_joined(curve, codes).max(initial=-1)) > int(curve.max(initial=-1))
+
+
+def _keys(
+    codes: Mapping[str, Index], vertices: Real, given: tuple[str, ...], vertex: str
+) -> tuple[tuple[str, ...], str]:
+    """Return the columns that identify the curve at first sight, and that which orders the vertices."""
+    if given or not len(vertices):
+        return given, vertex
+    by_name = {plain(name): name for name in codes}
+    named = [by_name[name] for name in _IDS if name in by_name]
+    groups = {name: int(codes[name].max()) + 1 for name in codes}
+    runs = {name: _runs(codes[name]) for name in codes}
+    grouping = [name for name in codes if runs[name].min() >= _MIN_VERTICES and groups[name] > 1]
+    usable = []
+    for name in named:
+        if groups[name] * _MIN_VERTICES > len(vertices) and groups[name] > 1:
+            continue  # numbers the rows
+        others = [other for other in grouping if other != name]
+        if runs[name].max() == 1 and not vertex and _is_shorter(others, name, codes, vertices):
+            vertex = name  # numbers the vertices of each curve
+            continue
+        usable.append(name)
+    if usable:
+        finest = max(usable, key=lambda name: groups[name])
+        # The usual names first: a cell beside its id, or a class beside its object, is the coarser one.
+        return (usable[0] if groups[usable[0]] == groups[finest] else finest,), vertex
+    single = [name for name in grouping if len(runs[name]) == groups[name] and name != vertex]
+    base = max(single, key=lambda name: groups[name], default=None)
+    for name in single:
+        if base is not None and _varies(codes[name], codes[base]):
+            raise ContentError(
+                f"its columns {', '.join(map(str, single))} group the vertices differently: give the one that "
+                "identifies curves (curve_column=, on the command line --curve-column)"
+            )
+    return (() if base is None else (base,)), vertex
+
+
+def _is_shorter(others: Sequence[str], name: str, codes: Mapping[str, Index], vertices: Real) -> bool:
+    """Whether curves grouped by one of the other columns are shorter than those grouped by a column."""
+    return any(_length(codes[other], vertices) < _length(codes[name], vertices) for other in others)
+
+
+def _length(curve: Index, vertices: Real) -> float:
+    place = np.argsort(curve, kind="stable")
+    within = np.diff(curve[place]) == 0
+    return float(np.nanmean(np.linalg.norm(np.diff(vertices[place], axis=0), axis=1)[within]))
+
+
+def _refined(
+    codes: Mapping[str, Index], vertices: Real, keys: tuple[str, ...], named_only: bool
+) -> tuple[tuple[str, ...], Index]:
+    """Add the columns that tell apart curves of equal keys: the image or the frame in which ids start again.
+
+    Other columns are added if the curves that they tell apart are closed, unless only names of images count.
+    """
+    curve = _joined(*(codes[name] for name in keys)) if keys else np.zeros(len(vertices), dtype=np.int64)
+    if not keys:
+        return keys, curve
+    order = [name for name in codes if plain(name) in (*IMAGES, *FRAMES)]
+    for name in [*order, *(name for name in codes if name not in order and not named_only)]:
+        if name in keys or not _varies(codes[name], curve):
+            continue
+        finer = _joined(curve, codes[name])
+        counts = np.bincount(finer)
+        if np.median(counts) < _MIN_VERTICES:
+            continue  # one of the measures of a vertex
+        if name in order or _are_closed(finer, vertices):
+            keys, curve = (*keys[:-1], name, keys[-1]), finer
+    return keys, curve
+
+
+def _are_closed(curve: Index, vertices: Real) -> bool:
+    """Whether groups of consecutive rows are outlines: each ends where it began, unlike the pieces of an outline."""
+    if _runs(curve).min() < _MIN_VERTICES + 1:
+        return False
+    place = np.argsort(curve, kind="stable")
+    starts = np.flatnonzero(np.diff(curve[place], prepend=-1))
+    closed = [is_closed(piece) for piece in np.split(vertices[place], starts[1:])]
+    return bool(np.mean(closed) >= _MIN_CLOSED_FRACTION)
+
+
+def is_closed(curve: Real, most: float = _MAX_CLOSING_EDGE) -> bool:
+    """Whether a row of vertices is an outline: it ends where it began, within this many median edges."""
+    edges = np.linalg.norm(np.diff(curve, axis=0), axis=1)
+    closing = float(np.linalg.norm(curve[-1] - curve[0]))
+    allowed = min(most, 2) if len(curve) < _FEW_VERTICES else most
+    return len(curve) > _MIN_VERTICES and closing <= allowed * float(np.median(edges))
+
+
+def _refuse_repeats(frame: "pd.DataFrame", vertices: Real, keys: tuple[str, ...], curve: Index, vertex: str) -> None:
+    """Raise if the vertices of several outlines have one key."""
+    if not keys or not len(curve):
+        return
+    remedy = (
+        "ids that start again in each image or frame need a column of that image or frame: add it, or give the "
+        "columns that identify a curve (curve_column=, on the command line --curve-column, separated by commas)"
+    )
+    together = ", ".join(map(str, keys))
+    if vertex and frame[vertex].dtype.kind in "iuf":
+        places = _joined(curve, _codes(frame[vertex]))
+        if (doubled := len(places) - int(places.max()) - 1) > len(places) // 10:
+            raise ContentError(
+                f"{doubled} of {len(places)} vertices repeat a number ({vertex}) of their {together}: {remedy}"
+            )
+        return
+    runs = np.flatnonzero(np.diff(curve, prepend=-1))
+    again = len(runs) - len(np.unique(curve))
+    if again and np.diff([*runs, len(curve)]).min() > _MIN_VERTICES:
+        pieces = [is_closed(piece) for piece in np.split(vertices, runs[1:])]
+        if np.mean(pieces) >= _MIN_CLOSED_FRACTION:
+            raise ContentError(f"the values of {together} come again after others, {again} times: {remedy}")
+
+
+def image_names(frame: "pd.DataFrame", images: Sequence[str]) -> list[str]:
+    """Return the name of the image of each row: words as they are, numbers with the name of their column.
+
+    Empty if there are not several images.
+    """
+    if not images or len(frame[list(images)].drop_duplicates()) < 2:
+        return []
+    words = []
+    for name in images:
+        values: list[object] = frame[name].tolist()
+        words.append([value if isinstance(value, str) else f"{name} {value}" for value in values])
+    return [" ".join(parts) for parts in zip(*words, strict=True)]
+
+
+def jumps(vertices: Real) -> int:
+    """Count steps far above the median step in a curve of many vertices: several indicate separate curves."""
+    steps = np.linalg.norm(np.diff(vertices, axis=0), axis=1)
+    count = int((steps > MIN_JUMP * np.median(steps)).sum()) if len(vertices) >= MANY_VERTICES else 0
+    return count if count > 1 else 0
+
+
+def varies(values: "pd.Series", curve: Index) -> bool:
+    """Whether a column has several values along any curve, whose rows are consecutive."""
+    codes = _codes(values)
+    return bool((np.diff(codes) != 0)[np.diff(curve) == 0].any())
+
+
+def ids_of(frame: "pd.DataFrame", keys: Sequence[str]) -> "pd.Series":
+    """Return the id of the curve of each row: the key that differs between all curves, else all joined by colons."""
+    import pandas as pd
+
+    if not keys:
+        return pd.Series(0, index=frame.index)
+    curves = frame[list(keys)].drop_duplicates()
+    for name in keys[::-1]:
+        if curves[name].is_unique:
+            return frame[name]
+    words = zip(*(frame[name].astype(str).tolist() for name in keys), strict=True)
+    return pd.Series([":".join(parts) for parts in words], index=frame.index)

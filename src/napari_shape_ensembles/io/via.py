@@ -1,0 +1,57 @@
+"""Annotations of VIA, the VGG Image Annotator: polygons, and polylines that are closed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..archive import StrPath
+from ..outlines.reasons import NOT_POLYGON, OPEN
+from .columns import is_closed
+from .curve_table import CENTRE, Found, columns_of, positions
+
+
+def is_via(content: Any) -> bool:
+    """Whether a JSON value is a VIA project or an export of its annotations."""
+    return _images(content) is not None
+
+
+def _images(content: Any) -> list[Mapping[str, Any]] | None:
+    """Return the images of a VIA project or annotation export; None for anything else."""
+    if not isinstance(content, dict):
+        return None
+    metadata = content.get("_via_img_metadata", content)
+    images = list(metadata.values()) if isinstance(metadata, dict) else []
+    known = images and all(isinstance(image, dict) and "regions" in image and "filename" in image for image in images)
+    return images if known else None
+
+
+def read_via(content: Any, path: StrPath) -> Found:
+    """Return the polygons, with image and region attributes as features."""
+    del path
+    found = Found()
+    rows: list[dict[str, Any]] = []
+    regions = ((image["filename"], image["regions"]) for image in _images(content) or [])
+    listed = ((name, of.values() if isinstance(of, dict) else of) for name, of in regions)
+    for image, region in ((str(name), region) for name, of in listed for region in of):
+        shape = region["shape_attributes"]
+        if shape.get("name") not in ("polygon", "polyline") or "all_points_x" not in shape:
+            found.dropped[NOT_POLYGON] += 1
+            continue
+        try:
+            points = np.array([shape["all_points_x"], shape["all_points_y"]], dtype=np.float64).T
+            vertices = positions(points)
+        except (TypeError, ValueError) as error:
+            found.leave_out(error)
+            continue
+        if shape["name"] == "polyline" and not is_closed(vertices, most=1):  # drawn around an object, or a line
+            found.dropped[OPEN] += 1
+            continue
+        found.curves.append(vertices - CENTRE)
+        row = {"image": image}
+        for name, value in (region.get("region_attributes") or {}).items():  # checked options are joined
+            row[str(name)] = ", ".join(map(str, value)) if isinstance(value, dict | list) else str(value)
+        rows.append(row)
+    found.ids = list(range(1, len(rows) + 1))
+    found.features = columns_of(rows, "")
+    return found

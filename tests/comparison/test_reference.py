@@ -1,0 +1,312 @@
+"""References: exact levels by simulation, what is found and named, files, and bad input."""
+
+from functools import cache
+from itertools import count
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, Reference, Settings, accepted_by, at_pixel_size
+from napari_shape_ensembles.comparison import reference as module
+from napari_shape_ensembles.comparison.reference_measures import Measured, drawn, unlikeness
+from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
+
+QUICK = Settings(landmarks=60)
+TRIANGLE = [(0, 0), (0, 1), (1, 1)]
+
+
+def image(rng, outlines=12, *, name="", roughness=0.05, size=10.0, **options):
+    forms = draw_forms(rng, outlines, roughness=roughness, waves=(8, 12), vertices=64)
+    scales = draw_scales(rng, outlines, size=size, spread=0.2, elongation=1.3)
+    return Ensemble(forms @ scales, name=name, **options)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    rng = np.random.default_rng(0)
+    return Reference([image(rng, 10 + place % 5, name=f"usual {place}") for place in range(20)], QUICK)
+
+
+@cache
+def placeholder(name):
+    return Ensemble([TRIANGLE], name=name)
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Return a function that makes images of given descriptors, which nothing has to trace or measure."""
+    every, numbers = {}, count()
+    monkeypatch.setattr(module, "measure", lambda images, settings: [every[one.name] for one in images])
+
+    def images(descriptors):
+        made = []
+        for form, scale in descriptors:
+            made.append(placeholder(f"{next(numbers) % 400}"))
+            every[made[-1].name] = Measured(scale, form, np.inf, 1.0)
+        return made
+
+    return images
+
+
+def descriptors(rng, outlines, shift=0.0):
+    """Skewed descriptors of outlines, of images that differ."""
+    points = rng.exponential(size=(outlines, 7)) ** 1.5 + 0.4 * rng.exponential(size=7) + shift
+    return 0.2 * points[:, :5] - 3, 0.2 * points[:, 5:]
+
+
+def binomial_limit(repetitions, share):
+    """Exceeded by chance in one of a thousand simulations."""
+    return share + 3.1 * np.sqrt(share * (1 - share) / repetitions)
+
+
+@pytest.mark.parametrize("own", [5, 40])
+def test_p_values_of_one_more_image_are_uniform_for_unequal_numbers_of_outlines(measured, own):
+    rng, found = np.random.default_rng(own), []
+    for _ in range(600):
+        usual = measured(descriptors(rng, int(rng.integers(5, 41))) for _ in range(19))
+        found.append(Reference(usual).judge(measured([descriptors(rng, own)])).iloc[0])
+    table = pd.DataFrame(found)
+    assert table["compared"].unique().tolist() == [19]
+    for name in ("p", "p_form", "p_scale"):
+        p = table[name].astype(float).to_numpy()
+        assert set(np.round(20 * p, 9)) <= set(range(1, 21))
+        for level in (0.05, 0.1, 0.25, 0.5, 0.75):
+            share = (p <= level + 1e-9).mean()
+            assert 2 * level - binomial_limit(600, level) < share < binomial_limit(600, level), (name, level)
+
+
+def test_images_of_unequal_numbers_would_not_be_exchangeable_without_equal_draws():
+    """What the equal draws are for: means of 5 outlines beside means of 40."""
+    rng, alarms = np.random.default_rng(0), []
+    for _ in range(100):
+        means = [rng.normal(size=(number, 4)).mean(axis=0) for number in [40] * 19 + [5]]
+        scores = unlikeness(np.array(means)[:, None]).scores
+        alarms.append(scores[-1] >= scores.max())
+    assert np.mean(alarms) > 0.5
+
+
+def test_scores_treat_all_images_alike():
+    rng = np.random.default_rng(0)
+    points = rng.gamma(1, size=(9, 6, 3))
+    order = rng.permutation(9)
+    np.testing.assert_allclose(unlikeness(points[order]).scores, unlikeness(points).scores[order])
+    found = unlikeness(points)
+    terms = (found.terms(points) - found.middle).mean(axis=1)
+    np.testing.assert_allclose(np.einsum("ud,ud->u", terms, found.weights), found.scores)
+
+
+def test_constant_descriptors_say_nothing():
+    points = np.random.default_rng(0).normal(size=(8, 5, 2))
+    with_constant = np.concatenate([points, np.full((8, 5, 1), 0.3)], axis=2)
+    np.testing.assert_allclose(unlikeness(with_constant).scores, unlikeness(points).scores)
+
+
+def test_fewer_draws_are_a_part_of_more():
+    one = Measured(np.arange(20.0).reshape(10, 2), np.zeros((10, 4)), np.inf, 1.0)
+    few, more = (drawn(one, number, [0, 1]).scale[:, 0].tolist() for number in (3, 7))
+    assert len(set(more)) == 7
+    assert more[:3] == few
+
+
+def test_what_differs_is_found_named_and_sized(reference):
+    rng = np.random.default_rng(1)
+    queries = [
+        image(rng, name="usual"),
+        image(rng, roughness=0.12, name="rough"),
+        image(rng, size=20, name="large"),
+        image(rng, roughness=0.12, size=20, name="both"),
+    ]
+    table = reference.judge(queries).set_index("name")
+    assert table["differs"].to_dict() == {"usual": "nothing", "rough": "form", "large": "scale", "both": "both"}
+    assert table.loc["large", "size"] == pytest.approx(2, rel=0.15)
+    assert table.loc["rough", "roughness"] == pytest.approx(2.4, rel=0.25)
+    assert "larger, " in table.loc["large", "what"]
+    assert "rougher, " in table.loc["rough", "what"]
+    assert "larger" not in table.loc["rough", "what"]
+    assert table.loc["usual", "what"] == ""
+    assert (table["least_p"] == 1 / (1 + table["compared"])).all()
+    sentences = reference.sentences(reference.judge(queries))
+    assert sentences[0].startswith("rough: form differs (p = 0.048): ")
+    assert sentences[-2:] == [
+        "3 of 4 images differ from the reference.",
+        "For a false discovery rate of 0.05 over 4 images, 4 of them must show the least p-value, 0.048.",
+    ]
+
+
+def test_form_and_scale_do_not_leak_into_each_other(reference):
+    rng = np.random.default_rng(2)
+    rough = reference.judge([image(rng, roughness=0.1, name=f"{place}") for place in range(40)])
+    large = reference.judge([image(rng, size=14, name=f"{place}") for place in range(40)])
+    assert (rough["p_form"] <= 0.05).mean() > 0.9
+    assert (large["p_scale"] <= 0.05).mean() > 0.9
+    assert (rough["p_scale"] <= 0.05).mean() < 0.2  # one reference for all queries: correlated
+    assert (large["p_form"] <= 0.05).mean() < 0.2
+
+
+def test_an_image_is_judged_alone_and_the_same_again(reference):
+    rng = np.random.default_rng(3)
+    queries = [image(rng, 5 + 3 * place, roughness=0.07, name=f"{place}") for place in range(4)]
+    together, alone = reference.judge(queries), pd.concat([reference.judge(one) for one in queries], ignore_index=True)
+    columns = [name for name in together if name != "p_adjusted"]
+    pd.testing.assert_frame_equal(together[columns], alone[columns])
+    assert together["drawn"].tolist() == [5, 8, 10, 10]  # 19 images, as many as the level needs, have 10 or more
+
+
+def test_as_many_outlines_are_drawn_as_half_of_many_images_have(measured):
+    rng = np.random.default_rng(3)
+    usual = measured(descriptors(rng, number) for number in range(5, 65))
+    rows = Reference(usual).judge(measured(descriptors(rng, number) for number in (3, 20, 80)))
+    assert rows["drawn"].tolist() == [3, 20, 35]
+    assert rows["compared"].tolist() == [60, 45, 30]
+    rows = Reference(usual, outlines=10).judge(measured(descriptors(rng, number) for number in (3, 20, 80)))
+    assert rows["drawn"].tolist() == [3, 10, 10]
+
+
+def test_corrections_for_several_images(reference):
+    rng = np.random.default_rng(4)
+    queries = [image(rng, roughness=0.15 if place < 2 else 0.05, name=f"{place}") for place in range(6)]
+    plain = reference.judge(queries)
+    assert (plain["p_adjusted"] >= plain["p"]).all()
+    assert plain["differs"].tolist()[:2] == ["form", "form"]
+    for correction in ("fdr", "family"):  # 20 images cannot show it
+        assert set(reference.judge(queries, correction=correction)["differs"]) == {"nothing"}
+    with pytest.raises(ValueError, match="correction must be none, fdr or family"):
+        reference.judge(queries, correction="holm")
+
+
+def test_images_of_a_pooled_ensemble_are_judged_one_by_one(reference):
+    rng = np.random.default_rng(5)
+    images = [image(rng, name="one"), image(rng, size=30, name="two")]
+    assert reference.judge(Ensemble.pooled(images))["differs"].tolist() == reference.judge(images)["differs"].tolist()
+    assert len(Reference(Ensemble.pooled([image(rng, name=f"{place}") for place in range(4)]), QUICK)) == 4
+
+
+def test_replicates_are_exchangeable_not_their_images(measured):
+    rng = np.random.default_rng(6)
+    usual = measured(descriptors(rng, 8) for _ in range(20))
+    kind = Reference(usual, replicates=np.repeat([*"abcde"], 4).tolist())
+    row = kind.judge(measured([descriptors(rng, 8, 9.0)])).iloc[0]
+    assert (len(kind), row["compared"], row["p"]) == (5, 5, pytest.approx(1 / 6))
+    assert row["differs"] is None
+    assert row["reason"] == "5 images with 8 outlines can show p = 0.17 at best"
+    assert "19 are needed" in kind.warnings[0]
+
+
+def test_outlines_that_make_an_image_unlike_come_first(reference):
+    rng = np.random.default_rng(7)
+    rough, usual = image(rng, 3, roughness=0.3), image(rng, 12)
+    mixed = Ensemble([*rough.curves, *usual.curves], ids=[f"rough {i}" for i in range(3)] + [f"{i}" for i in range(12)])
+    table = reference.unlike(mixed)
+    assert set(table.nlargest(3, "form")["id"]) == {"rough 0", "rough 1", "rough 2"}
+    assert table["score"].is_monotonic_decreasing
+    assert table["form"].sum() == pytest.approx(1)
+
+
+def test_a_chart_raises_few_false_alarms_and_notices_a_change(measured):
+    rng, alarms = np.random.default_rng(8), []
+    for _ in range(100):
+        usual, later = (measured(descriptors(rng, 6) for _ in range(images)) for images in (10, 30))
+        alarms.append(Reference(usual).chart(later)["alarm"].any())
+    assert np.mean(alarms) <= 0.05
+    usual = measured(descriptors(rng, 6) for _ in range(40))
+    later = measured([*(descriptors(rng, 6) for _ in range(10)), *(descriptors(rng, 6, 4.0) for _ in range(20))])
+    chart = Reference(usual).chart([*later, *measured([descriptors(rng, 2)])])
+    assert 10 <= int(chart["alarm"].argmax()) < 20
+    assert chart["alarm"].iloc[-1]
+    assert chart["remarks"].iloc[-1] == "not charted: it has 2 outlines, 6 are drawn"
+
+
+def test_of_several_references_one_none_or_several_accept(reference):
+    rng = np.random.default_rng(9)
+    large = Reference([image(rng, size=20, name=f"{place}") for place in range(20)], QUICK)
+    queries = [image(rng, name="a"), image(rng, size=20, name="b"), image(rng, size=80, name="c")]
+    table = accepted_by({"usual": reference, "large": large, "again": reference}, queries)
+    assert table["accepted"].tolist() == [("usual", "again"), ("large",), ()]
+    with pytest.raises(ValueError, match="at least one reference"):
+        accepted_by({}, queries)
+
+
+def test_a_saved_reference_judges_to_the_same_digits(reference, tmp_path):
+    path = tmp_path / "usual.reference.npz"
+    reference.save(path)
+    again, query = Reference.load(path), image(np.random.default_rng(10), name="query")
+    pd.testing.assert_frame_equal(again.judge(query), reference.judge(query))
+    pd.testing.assert_frame_equal(again.to_dataframe(), reference.to_dataframe())
+    assert (again.summary(), again.versions, again.settings) == (
+        reference.summary(),
+        reference.versions,
+        reference.settings,
+    )
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(ValueError, match=r"usual\.reference\.npz is damaged, or not a valid shape-ensembles reference"):
+        Reference.load(path)
+
+
+def test_the_table_of_a_reference_shows_an_image_that_is_unlike_the_others():
+    rng = np.random.default_rng(11)
+    odd = image(rng, size=30, name="odd")
+    table = Reference([*(image(rng, name=f"{place}") for place in range(12)), odd], QUICK).to_dataframe()
+    assert table["name"][table["p_scale"].idxmin()] == "odd"
+    assert table["p_scale"].min() == pytest.approx(1 / 13)
+    assert table["size"].iloc[-1] > 2
+
+
+def test_what_cannot_be_judged_says_why(reference):
+    empty = Ensemble([[(0, 0), (1, 1)]], name="empty")
+    few = image(np.random.default_rng(12), 2, name="few")
+    table = reference.judge([empty, few]).set_index("name")
+    assert table.loc["empty", "differs"] is None
+    assert table.loc["empty", "reason"] == "it has no usable outline (1 fewer than 3 distinct vertices)"
+    assert np.isnan(table.loc["empty", "p"])
+    assert table.loc["few", "remarks"] == "only 2 outlines of each image are compared"
+    assert reference.sentences(reference.judge(empty))[0].startswith("empty: not judged: it has no usable outline")
+    with pytest.raises(ValueError, match="empty has no usable outline"):
+        reference.unlike(empty)
+
+
+def test_outlines_traced_by_another_recipe_are_not_judged():
+    rng = np.random.default_rng(13)
+    usual = [image(rng, name=f"{place}", tracing={"outline_smoothing": 1.0}) for place in range(20)]
+    table = Reference(usual, QUICK).judge(image(rng, name="other", tracing={"outline_smoothing": 3.0}))
+    assert table["differs"][0] is None
+    assert "traced with outline_smoothing = 3.0, the reference with 1.0" in table["reason"][0]
+
+
+def test_pixels_of_another_size_are_brought_to_the_larger():
+    rng = np.random.default_rng(14)
+    usual = [image(rng, 8, name=f"{place}", size=20, pixel_size=1.0, unit="µm") for place in range(3)]
+    kind = Reference(usual, QUICK)
+    fine, coarse = (image(rng, 8, name="query", size=20, pixel_size=size, unit="µm") for size in (0.5, 2.0))
+    pd.testing.assert_frame_equal(kind.judge(fine), kind.judge(at_pixel_size(fine, 1.0)))
+    larger = Reference([at_pixel_size(one, 2.0) for one in usual], QUICK)
+    pd.testing.assert_frame_equal(kind.judge(coarse), larger.judge(coarse))
+    assert Reference([*usual, coarse], QUICK).images[0].pixel_size == (2.0, 2.0)
+
+
+def test_vertices_drawn_in_another_way_are_remarked(reference):
+    coarse = Ensemble([curve[::6] for curve in image(np.random.default_rng(15)).curves])
+    assert "its vertices are " in reference.judge(coarse)["remarks"][0]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda images: Reference(images[:2]), "at least 3 images of the accepted kind, not 2"),
+        (lambda images: Reference(images, replicates=["a", "a", "b", "b"]), "at least 3 replicates"),
+        (lambda images: Reference(images, replicates=["a"]), "4 ensembles need 4 replicates, not 1"),
+        (lambda images: Reference([*images, Ensemble([], name="blank")]), "blank: no usable outline"),
+        (lambda images: Reference([*images, Ensemble(images[0].curves, name="x", unit="µm")]), 'x: lengths in "µm"'),
+        (lambda images: Reference(images).judge(Ensemble(images[0].curves, unit="nm")), 'an image: lengths in "nm"'),
+        (lambda images: Reference(images).judge([]), "give at least one image"),
+        (lambda images: Reference(images).judge("folder"), "use io.read_curves"),
+        (lambda images: Reference(images).judge(np.zeros((50, 50), int)), "extract_curves"),
+        (lambda images: Reference(images, significance=5), "significance must be between 0 and 1, not 5"),
+        (lambda images: Reference(images, outlines=0), "outlines must be an integer of at least 1"),
+    ],
+)
+def test_bad_input_says_what_is_wrong(make, message):
+    images = [Ensemble(list(blobs(4, 40, seed=seed)), name=f"image {seed}") for seed in range(4)]
+    with pytest.raises(ValueError, match=message):
+        make(images)

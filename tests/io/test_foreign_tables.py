@@ -1,0 +1,212 @@
+"""Tables of vertices as other programs write them: what their columns mean, by name and by value."""
+
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from curve_makers import blobs
+from napari_shape_ensembles.io import read_curves
+from napari_shape_ensembles.io.columns import roles_of
+
+GROUPS = 3, 4  # images or frames, and objects in each
+
+
+def outlines(vertices=40):
+    """Outlines on a grid, as (image, object, vertices)."""
+    images, objects = GROUPS
+    curves = [10 * curve for curve in blobs(images * objects, vertices, seed=3)]
+    places = [(100 * (number % objects), 200 * (number // objects)) for number in range(len(curves))]
+    return [
+        (number // objects, number % objects, curve - curve.mean(axis=0) + place + 50)
+        for number, (curve, place) in enumerate(zip(curves, places, strict=True))
+    ]
+
+
+def table(image="image", label="label", of=outlines, **more):
+    parts = []
+    for number, name, curve in of():
+        columns = {image: number, label: name + 1, **{key: value(number, name) for key, value in more.items()}}
+        parts.append(pd.DataFrame({**columns, "x": curve[:, 1], "y": curve[:, 0]}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def read(tmp_path, frame, ending=".csv", **options):
+    path = tmp_path / f"x{ending}"
+    if ending == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path, index=False)
+    return read_curves(path, **options)
+
+
+def assert_all(found):
+    """Every outline is a curve of its own, with its own area."""
+    assert len(found.ensemble) == 12
+    np.testing.assert_allclose(found.ensemble.curves, [curve for *_, curve in outlines()])
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("image", "label"),
+    [
+        ("image", "label"),
+        ("frame", "cell_id"),
+        ("ImageNumber", "ObjectNumber"),
+        ("slice", "cell"),
+        ("t", "id"),
+        ("plane", "id"),
+        ("Filename", "contour"),
+        ("Z", "ROI"),
+        ("Position", "index"),
+    ],
+)
+def test_ids_that_start_again_are_told_apart_by_the_column_of_their_image(tmp_path, ending, image, label):
+    assert_all(read(tmp_path, table(image, label), ending))
+    assert_all(read(tmp_path, table(image, label)[["x", label, "y", image]], ending))
+
+
+def test_images_become_images_and_frames_features(tmp_path):
+    images = read(tmp_path, table("image", "label"))
+    assert list(dict.fromkeys(images.ensemble.images.tolist())) == ["0", "1", "2"]
+    numbers = read(tmp_path, table("ImageNumber", "ObjectNumber"))
+    assert numbers.ensemble.images[0] == "ImageNumber 0"
+    frames = read(tmp_path, table("frame", "cell_id"))
+    assert set(frames.ensemble.images.tolist()) == {"x"}
+    assert frames.features["frame"].tolist() == np.repeat([0, 1, 2], 4).tolist()
+    assert frames.ensemble.ids.tolist()[:2] == ["0:1", "0:2"]
+
+
+def test_an_unknown_column_tells_outlines_apart_but_not_the_pieces_of_an_outline(tmp_path):
+    assert_all(read(tmp_path, table("recording", "label")))
+    frame = table("frame", "id")
+    frame["id"] = 10 * frame["frame"] + frame["id"]
+    pieces = np.tile(np.repeat([0, 1], 20), 12)
+    assert_all(read(tmp_path, frame.assign(edge=pieces)))
+
+
+def test_row_numbers_are_no_ids_and_a_class_is_no_object(tmp_path):
+    unique = table("frame", "object").assign(object=lambda frame: 10 * frame["frame"] + frame["object"])
+    assert_all(read(tmp_path, unique.assign(index=np.arange(len(unique)))))
+    assert_all(read(tmp_path, unique.assign(label=np.where(unique["object"] % 2, "round", "long"))))
+    assert_all(read(tmp_path, unique.assign(index=np.tile(np.arange(40), 12))))
+
+
+def test_the_wells_of_a_plate_are_not_vertices(tmp_path):
+    plate = table("row", "cell_id", column=lambda number, _: number + 3)
+    found = read(tmp_path, plate)
+    assert_all(found)
+    assert found.ensemble.images[0] == "row 0 column 3"
+    assert read(tmp_path, table("row", "cell_id", column=lambda *_: "B")).ensemble.ids.size == 12
+
+
+def test_what_stays_ambiguous_is_asked_for_by_name(tmp_path):
+    lost = table("image", "label").drop(columns="image")
+    with pytest.raises(ValueError, match=r"values of label come again after others, 8 times: .*curve-column"):
+        read(tmp_path, lost)
+    with pytest.raises(ValueError, match="consist of several closed outlines"):
+        read(tmp_path, lost.sort_values("label", kind="stable"))
+    numbered = lost.assign(vertex=np.tile(np.arange(40), 12))
+    with pytest.raises(ValueError, match="320 of 480 vertices repeat a number"):
+        read(tmp_path, numbered)
+    two = table("frame", "id").assign(row=np.random.default_rng(0).random(480), column=np.arange(480) % 7)
+    with pytest.raises(ValueError, match="row, column and y, x are different positions"):
+        read(tmp_path, two)
+    assert_all(read(tmp_path, table("recording", "item"), curve_column="Recording, item"))
+
+
+def test_measures_of_vertices_are_no_features_of_curves(tmp_path):
+    frame = table("frame", "cell_id")
+    found = read(tmp_path, frame.assign(curvature=np.linspace(0, 1, len(frame)), kind="cell"))
+    assert_all(found)
+    assert "curvature" not in found.features
+    assert set(found.features["kind"]) == {"cell"}
+
+
+def test_outlines_in_space_are_refused_and_those_of_planes_are_not(tmp_path):
+    frame = table("frame", "id")
+    with pytest.raises(ValueError, match=r"curves in space \(column z\)"):
+        read(tmp_path, frame.assign(z=np.sin(np.arange(len(frame)))))
+    assert_all(read(tmp_path, frame.drop(columns="frame").assign(z=frame["frame"])))
+
+
+@pytest.mark.parametrize(
+    "names", [("X", "Y"), ("vertex_x", "vertex_y"), ("x_px", "y_px"), ("X [px]", "Y [px]"), ("x_coord", "Y_Coord")]
+)
+def test_names_of_coordinates_are_not_case_sensitive(tmp_path, names):
+    frame = table("frame", "Cell ID").rename(columns=dict(zip("xy", names, strict=True)))
+    assert_all(read(tmp_path, frame))
+
+
+@pytest.mark.parametrize("names", [("x (µm)", "y (µm)"), ("X_um", "Y_um"), ("x [micron]", "y [micron]")])
+def test_a_unit_in_the_name_of_a_column_is_that_of_the_outlines(tmp_path, names):
+    frame = table("frame", "id").rename(columns=dict(zip("xy", names, strict=True)))
+    assert read(tmp_path, frame).ensemble.unit == "µm"
+
+
+def test_numbers_are_read_as_spreadsheets_write_them(tmp_path):
+    frame = table("frame", "id").round(3)
+    path = tmp_path / "x.csv"
+    for encoding in ("utf-8-sig", "utf-16", "cp1252"):
+        frame.to_csv(path, index=False, sep=";", decimal=",", encoding=encoding)
+        np.testing.assert_allclose(read_curves(path).ensemble.curves, [curve.round(3) for *_, curve in outlines()])
+    path.write_text("sep=;\n" + frame.to_csv(index=False, sep=";", decimal=",") + ";;;\n;;;\n", encoding="utf-8")
+    assert len(read_curves(path).ensemble) == 12
+
+
+def test_a_missing_vertex_costs_its_curve_and_not_the_file(tmp_path):
+    frame = table("frame", "id")
+    frame.loc[7, "x"] = np.nan
+    found = read(tmp_path, frame).ensemble
+    assert (len(found), sum(found.dropped.values())) == (11, 1)
+    frame.loc[90:95, ["x", "y"]] = -1
+    assert [reason.key for reason in read(tmp_path, frame).ensemble.dropped] == ["missing points", "not finite"]
+    (tmp_path / "x.csv").write_text("id,x,y\n1,0,0\n1,0,1,5\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"x\.csv: row 3 of the table has 4 cells, and those above it 3"):
+        read_curves(tmp_path / "x.csv")
+
+
+def test_a_table_that_a_spreadsheet_saved_again_keeps_its_unit(tmp_path):
+    from napari_shape_ensembles import Ensemble
+    from napari_shape_ensembles.io import CurveTable, write_curves
+
+    path = tmp_path / "cells.curves.csv"
+    write_curves(path, CurveTable(Ensemble([curve for *_, curve in outlines()], unit="µm"), scale=(0.5, 0.5)))
+    before = read_curves(path)
+    rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
+    width = max(map(len, rows))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([*row, *[""] * (width - len(row))] for row in rows)
+    again = read_curves(path)
+    assert (again.ensemble.unit, again.scale) == ("µm", (0.5, 0.5))
+    np.testing.assert_allclose(again.ensemble.curves, before.ensemble.curves)
+    path.write_text(path.read_text(encoding="utf-8").replace('""unit""', '""un', 1), encoding="utf-8")
+    with pytest.raises(ValueError, match="its first line, which holds unit and pixel size, was changed"):
+        read_curves(path)
+
+
+def scattered(curve):
+    return curve[np.random.default_rng(0).permutation(len(curve))]
+
+
+def by_rows(curve):
+    pixels = np.unique(np.round(curve), axis=0)
+    return pixels[np.lexsort((pixels[:, 1], pixels[:, 0]))]
+
+
+@pytest.mark.parametrize("disorder", [scattered, by_rows])
+def test_vertices_that_follow_no_outline_are_refused(tmp_path, disorder):
+    frame = table("image", "label", of=lambda: [(i, j, disorder(curve)) for i, j, curve in outlines()])
+    with pytest.raises(ValueError, match=r"12 of 12 curves .* cross themselves everywhere: .*Sort them around"):
+        read(tmp_path, frame)
+    one = table("image", "label", of=lambda: [(i, j, disorder(c) if i + j == 0 else c) for i, j, c in outlines()])
+    found = read(tmp_path, one).ensemble
+    assert (len(found), [reason.key for reason in found.dropped]) == (11, ["order"])
+
+
+def test_roles_are_found_whatever_the_order_of_the_columns():
+    roles = roles_of(table("frame", "cell_id")[["y", "cell_id", "x", "frame"]])
+    assert (roles.row, roles.column, sorted(roles.keys)) == ("y", "x", ["cell_id", "frame"])
+    assert json.dumps(roles.images) == "[]"
