@@ -14,7 +14,7 @@ import argparse
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 from imageio.v3 import imread
@@ -28,6 +28,10 @@ from napari_shape_ensembles.shapes.conformal import conformal_p_values
 from results_file import out_option, printed, record, share
 
 LEVEL = 0.05
+# An image is an array of outlines by columns: those of form end here, those of scale there; six features follow.
+FORM, DESCRIBED = 11, 13
+# How the columns follow the logarithm of size.
+SIZE = np.array([0] * FORM + [1, 0] + [2, 1, 1, 0, 0, 0])
 # Laws of descriptors, of outlines and of images; images have this share of the variance.
 LAWS = {
     "normal": lambda rng, shape: rng.standard_normal(shape),
@@ -57,8 +61,8 @@ def placeholder(name):
 
 
 def stand_in(parts):
-    """Images of descriptors (form, scale), which `Reference` uses in place of measuring outlines."""
-    found = {str(place): Measured(scale, form, np.inf, 1.0) for place, (form, scale) in enumerate(parts)}
+    """Images of descriptors, which `Reference` uses in place of measuring outlines."""
+    found = {str(place): Measured(one[:, FORM:DESCRIBED], one[:, :FORM], np.inf, 1) for place, one in enumerate(parts)}
     module.measure = lambda images, settings: [found[image.name] for image in images]
     return [placeholder(name) for name in found]
 
@@ -70,9 +74,8 @@ def judged(reference, queries, significance=LEVEL):
 
 
 def drawn(rng, law, count, shift=0.0):
-    """Descriptors of form and scale of one image."""
-    points = LAWS[law](rng, (count, 13)) + BETWEEN**0.5 * LAWS[law](rng, (1, 13)) + shift
-    return 0.3 * points[:, :11] - 3, 0.3 * points[:, 11:]
+    """Descriptors of one image."""
+    return 0.3 * (LAWS[law](rng, (count, DESCRIBED)) + BETWEEN**0.5 * LAWS[law](rng, (1, DESCRIBED)) + shift) - 3
 
 
 def levels(args):
@@ -104,15 +107,13 @@ def energy(points):
 
 
 def p_values(parts):
-    """p-values of the last of some images, each as descriptors of form and scale and as features, by every method."""
-    described, features = [one[:2] for one in parts], np.array([one[2].mean(axis=0) for one in parts])
-    row = judged(described[:-1], described[-1:]).iloc[0]
+    """p-values of the last of some images, by every method."""
+    row = judged(parts[:-1], parts[-1:]).iloc[0]
     found = {"Reference": row["p"], "form": row["p_form"], "scale": row["p_scale"]}
-    count, rng = min(len(one[0]) for one in parts), np.random.default_rng(0)
-    rows = [rng.permutation(len(one[0]))[:count] for one in parts]
-    equal = [np.stack([one[test][some] for one, some in zip(parts, rows, strict=True)]) for test in (0, 1)]
-    every = np.concatenate(equal, axis=2)
+    count, rng = min(map(len, parts)), np.random.default_rng(0)
+    every = np.stack([one[rng.permutation(len(one))[:count], :DESCRIBED] for one in parts])
     means = (every.mean(axis=1) - every.mean(axis=(0, 1))) / every.mean(axis=1).std(axis=0)
+    features = np.array([one[:, DESCRIBED:].mean(axis=0) for one in parts])
     for name, scores in {
         "squares of means": (means**2).sum(axis=1),
         "energy distance": energy(every / every.std(axis=(0, 1))),
@@ -139,12 +140,7 @@ def power(data, kinds, draw, args):
 def described(ensemble, **settings):
     """Descriptors of form and of scale, and the logarithms of six features, of the outlines of an ensemble."""
     one = measure([ensemble], Settings(**settings))[0]
-    return one.form, one.scale, np.log(ensemble.features.drop(columns="id").to_numpy())
-
-
-def taken(population, rows):
-    """Some outlines of a population."""
-    return tuple(values[rows] for values in population)
+    return np.hstack([one.form, one.scale, np.log(ensemble.features.drop(columns="id").to_numpy())])
 
 
 def real(args):
@@ -156,7 +152,7 @@ def real(args):
     for name, column in (("hearts", "person"), ("vertebrae", "group")):
         with np.load(args.data / f"{name}.npz") as data:
             every = described(Ensemble(np.split(data["xy"], data["offsets"][1:-1])))
-            sets[name] = {group: taken(every, data[column] == group) for group in np.unique(data[column]).tolist()}
+            sets[name] = {group: every[data[column] == group] for group in np.unique(data[column]).tolist()}
 
     def nuclei(rng, kind):
         order = rng.permutation(len(fields["wt"]))
@@ -165,14 +161,14 @@ def real(args):
 
     def hearts(rng, kind):
         persons = rng.permutation(list(sets["hearts"]))
-        images = [taken(sets["hearts"][one], rows) for one in persons[:4] for rows in np.split(rng.permutation(30), 5)]
+        images = [sets["hearts"][one][rows] for one in persons[:4] for rows in np.split(rng.permutation(30), 5)]
         images = [images[place] for place in rng.permutation(len(images))]
-        return images if kind == "held out" else [*images, taken(sets["hearts"][persons[4]], rng.permutation(30)[:6])]
+        return images if kind == "held out" else [*images, sets["hearts"][persons[4]][rng.permutation(30)[:6]]]
 
     def bones(rng, kind):
         order, others = rng.permutation(30), sets["vertebrae"][kind[0]]
-        rows = order[25:26] if kind == "control" else rng.integers(len(others[0]), size=1)
-        return [*(taken(sets["vertebrae"]["c"], order[place : place + 1]) for place in range(25)), taken(others, rows)]
+        rows = order[25:26] if kind == "control" else rng.integers(len(others), size=1)
+        return [*(sets["vertebrae"]["c"][order[place : place + 1]] for place in range(25)), others[rows]]
 
     return [
         *power("nuclei, 20 fields", ("held out", "knock-out"), nuclei, args),
@@ -198,10 +194,8 @@ def made(args):
         changed = round(count * part)
         usual = {"roughness": 0.05 * rng.choice([0.92, 1.0, 1.08])}
         groups = ((population(1, **usual), count - changed), (population(2, **(usual | changes)), changed))
-        some = [taken(one, rng.integers(len(one[0]), size=number)) for one, number in groups]
-        form, scale, features = (np.concatenate(values) for values in zip(*some, strict=True))
-        shift = rng.normal(0, 0.04)
-        return form, scale + np.array([shift, 0]), features + np.array([2, 1, 1, 0, 0, 0]) * shift
+        outlines = np.concatenate([one[rng.integers(len(one), size=number)] for one, number in groups])
+        return outlines + rng.normal(0, 0.04) * SIZE
 
     def draw(rng, kind):
         return [*(image(rng, {}, 0) for _ in range(40)), image(rng, *CHANGES[kind])]
@@ -262,9 +256,10 @@ def cost(args):
         return Ensemble(draw_forms(rng, 200, roughness=0.05, waves=(8, 14), vertices=96) @ scales, name=f"{place}")
 
     images, start = [image(place) for place in range(100)], perf_counter()
-    reference, made_at = Reference(images), perf_counter()
+    reference, made_at, used = Reference(images), perf_counter(), process_time()
     reference.judge([images[place % 100] for place in range(1000)])
-    return [printed(reference=round(made_at - start, 1), judged=round(perf_counter() - made_at, 1))]
+    judged_in, processor = perf_counter() - made_at, process_time() - used
+    return [printed(reference=round(made_at - start, 1), judged=round(judged_in, 1), processor=round(processor, 1))]
 
 
 def main():

@@ -131,7 +131,7 @@ def test_folders_are_samples_of_several_images(tmp_path, quick):
     )
     assert done.exit_code == 0, done.stderr
     assert "control (2 images, 24 curves) and treated (2 images, 24 curves)" in done.stdout
-    assert "2 and 2 images cannot reach p < 0.01 by permutation" in done.stdout
+    assert "by the small-sample test)" in done.stdout
     assert "whole images are permuted" in done.stderr
     assert set(pd.read_csv(tmp_path / "r" / "curves.csv")["image"].astype(str)) == {"1", "2", "3", "4"}
 
@@ -765,8 +765,8 @@ def test_an_experiment_is_written_as_tables_figures_and_json(tmp_path, quick):
     design = design_files(tmp_path, group=["a"] * 3 + ["b"] * 3, dose=[0, 1, 2, 5, 6, 7])
     done = run("experiment", design, "--settings", quick, "--out", tmp_path / "r", "--control", "a")
     assert done.exit_code == 0, done.stderr
-    assert "note: a and b: 3 and 3 images cannot reach p < 0.01 by permutation" in done.stderr
-    assert "b against a: " in done.stdout
+    assert "note: a and b: 3 and 3 images cannot reach p ≤ 0.025 by permutation" in done.stderr
+    assert "b against a (by the small-sample test" in done.stdout
     assert {path.name for path in (tmp_path / "r").iterdir() if path.name[0] != "."} == {
         *("experiment.csv", "effects.csv", "variance.csv", "planning.csv", "replicates.csv", "experiment.json"),
         *("superplot.png", "superplot.svg", "trend_with_dose.png", "trend_with_dose.svg", "result.experiment.npz"),
@@ -774,11 +774,11 @@ def test_an_experiment_is_written_as_tables_figures_and_json(tmp_path, quick):
     assert "With dose: " in done.stdout
     assert "with probability 0.8" in done.stdout
     row = pd.read_csv(tmp_path / "r" / "experiment.csv").iloc[0]
-    assert (row["case"], row["scale_p"]) == ("inconclusive", pytest.approx(0.1))
+    assert (row["case"], row["decided_by"], row["scale_least_p"]) == ("1∧0", "small-sample", pytest.approx(0.1))
     assert row["scale_low"] < 2 < row["scale_high"]
     answer = json.loads((tmp_path / "r" / "experiment.json").read_text(encoding="utf-8"))
     assert set(answer["tests"]) == {"omnibus", "trend with dose"}
-    assert answer["table"][0]["scale_p"] == pytest.approx(0.1)
+    assert answer["table"][0]["scale_p"] == pytest.approx(row["scale_p"])
 
 
 @pytest.mark.parametrize("command", ["report", "rerun", "inspect"])

@@ -53,7 +53,8 @@ def test_groups_that_are_numbers_become_names():
 def test_the_design_needed_for_a_significance_level_is_reported():
     design = checked_design(frame(group=["a"] * 3 + ["b"] * 3), 6)
     assert design.forecast(Settings(significance=0.01)) == [
-        "a and b: 3 and 3 images cannot reach p < 0.01 by permutation (smallest p = 0.1); 6 and 6 could"
+        "a and b: 3 and 3 images cannot reach p ≤ 0.005 by permutation (smallest p = 0.1); 6 and 6 could; "
+        "the small-sample test decides"
     ]
     assert not checked_design(frame(group=["a"] * 6 + ["b"] * 6), 12).forecast(Settings(significance=0.01))
     paired = frame(group=["a", "b"] * 5, block=np.repeat(range(5), 2))

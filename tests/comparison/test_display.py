@@ -65,7 +65,7 @@ def test_an_inconclusive_result_highlights_no_row():
 def test_the_notebook_gives_the_reason_for_no_decision():
     few, many = made(3), made()
     twice = compare(many.a, many.a, many.settings)
-    images = [[side[np.arange(len(side)) % 2 == part] for part in range(2)] for side in (many.a, many.b)]
+    images = [many.a, [many.b[np.arange(len(many.b)) % 2 == part] for part in range(2)]]
     depends = replace(many, row_depends_on_archetype=True)
     permutations = compare(many.a, many.b, many.settings, permutations=19)
     for result, words in (

@@ -164,7 +164,7 @@ def test_an_existing_difference_does_not_count_as_spread():
 
 def test_nothing_is_detectable_with_too_few_permutations():
     data = coordinates(20, 20)
-    least = detectable_differences(*data, *both_tests(*data, permutations=20))
+    least = detectable_differences(*data, *both_tests(*data, permutations=10))
     assert least.size_ratio == least.elongation_ratio == least.form_shift == np.inf
     with pytest.raises(ValueError, match=r"power 0\.2"):
         detectable_differences(*data, *both_tests(*data), power=0.2)

@@ -283,6 +283,8 @@ def test_pixels_of_another_size_are_brought_to_the_larger():
     larger = Reference([at_pixel_size(one, 2.0) for one in usual], QUICK)
     pd.testing.assert_frame_equal(kind.judge(coarse), larger.judge(coarse))
     assert Reference([*usual, coarse], QUICK).images[0].pixel_size == (2.0, 2.0)
+    huge = image(rng, 8, name="huge", size=20_000, pixel_size=500.0, unit="µm")
+    assert kind.judge(huge)["reason"][0] == "at its pixels, of 500 µm, no outline of the reference is left"
 
 
 def test_vertices_drawn_in_another_way_are_remarked(reference):
@@ -303,6 +305,7 @@ def test_vertices_drawn_in_another_way_are_remarked(reference):
         (lambda images: Reference(images).judge("folder"), "use io.read_curves"),
         (lambda images: Reference(images).judge(np.zeros((50, 50), int)), "extract_curves"),
         (lambda images: Reference(images, significance=5), "significance must be between 0 and 1, not 5"),
+        (lambda images: Reference(images, outlines=5), "0 images of the reference have 5 outlines: draw fewer"),
         (lambda images: Reference(images, outlines=0), "outlines must be an integer of at least 1"),
     ],
 )

@@ -29,7 +29,7 @@ def test_small_samples_cannot_reach_the_level(m, n, enough):
     reason = inconclusive(m, n, 1000, 0.01)
     assert (reason is None) == enough
     if not enough:
-        assert f"{m} and {n} curves cannot reach p ≤ 0.005, half the significance level: " in reason
+        assert f"{m} and {n} curves cannot reach p ≤ 0.005, half the level of a test: " in reason
 
 
 @pytest.mark.parametrize(("m", "n", "permutations"), [(5, 5, 1000), (1, 150, 1000), (30, 30, 150)])
@@ -37,14 +37,14 @@ def test_samples_that_reach_the_level_but_not_half_of_it_are_reported(m, n, perm
     """Of 5 and 5 curves p = 2/252 is below 0.01, but depends on the permutations drawn."""
     assert 0.005 < smallest_p_value(m, n, permutations) < 0.01
     reason = inconclusive(m, n, permutations, 0.01)
-    assert "cannot reach p ≤ 0.005, half the significance level" in reason
+    assert "cannot reach p ≤ 0.005, half the level of a test" in reason
     assert "p < 0.01" not in reason
 
 
 def test_too_few_permutations_are_reported_with_the_remedy():
     assert (
         inconclusive(500, 500, 99, 0.01)
-        == "99 permutations cannot reach p ≤ 0.005, half the significance level: use at least 200"
+        == "99 permutations cannot reach p ≤ 0.005, half the level of a test: use at least 200"
     )
     assert inconclusive(500, 500, 200, 0.01) is None
 
@@ -52,7 +52,7 @@ def test_too_few_permutations_are_reported_with_the_remedy():
 @pytest.mark.parametrize(("m", "n"), [(6, 6), (7, 7), (8, 8), (5, 12), (30, 30)])
 def test_the_recommended_number_of_permutations_suffices(m, n):
     reason = inconclusive(m, n, 150, 0.01)
-    assert reason.startswith("150 permutations cannot reach p ≤ 0.005, half the significance level: use at least ")
+    assert reason.startswith("150 permutations cannot reach p ≤ 0.005, half the level of a test: use at least ")
     enough = int(reason.split()[-1])
     assert inconclusive(m, n, enough, 0.01) is None
     assert f"use at least {enough}" in inconclusive(m, n, 198, 0.01)

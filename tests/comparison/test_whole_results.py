@@ -147,7 +147,7 @@ def test_plots_show_the_results(result):
     level, *marks = found.plot().lines
     drawn = sorted(x for mark in marks for x in mark.get_xdata())
     assert drawn == sorted(getattr(one, test).p_value for one in found.comparisons for test in ("undulation", "scale"))
-    assert level.get_xdata() == [0.01, 0.01]
+    assert level.get_xdata() == [0.025, 0.025]
 
     position = position_dependence(result).plot()
     assert [label.get_text() for label in position.get_yticklabels()] == ["scale", "form"]

@@ -87,7 +87,7 @@ def test_variation_between_images_is_not_explained_as_a_difference():
 
 
 def test_too_few_images_have_ratios_but_no_p_value():
-    explanation = explain(compare(*sides(4, 2, 2, 1.4), QUICK))
+    explanation = explain(compare(*sides(4, 1, 2, 1.4), QUICK))
     first, second = explanation.sentences()
     assert "too few images to reach the significance" in first
     assert "size 1." in second
@@ -99,6 +99,3 @@ def test_ratios_without_intervals_claim_none():
     words = explain(compare(a, b, QUICK)).sentences()[-1]
     assert words.startswith("Ratios of the means of images, B over A: size ")
     assert "(" not in words
-    a, b = sides(1, 2, 2)
-    words = explain(compare(a, b, QUICK)).sentences()[-1]
-    assert words.startswith("Ratios of the means of images, B over A, with 95 % intervals: size ")

@@ -33,7 +33,7 @@ def near(landmarks, place=30, width=12):
 
 
 def test_a_bump_is_located_and_points_outwards():
-    found = difference(outlines(80, 1), outlines(90, 2, bump=0.06))
+    found = difference(outlines(80, 1), outlines(90, 2, bump=0.06), significance=0.01)
     assert found.shifted[30]
     assert near(np.flatnonzero(found.shifted))
     assert found.shift.argmax() == pytest.approx(30, abs=2)

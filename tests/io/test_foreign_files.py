@@ -220,8 +220,18 @@ def test_scales_of_tps_are_those_of_all_specimens_or_of_none(tmp_path):
 def test_outlines_of_text_need_blank_lines_between_them(tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("\n".join(f"{x} {y}" for curve in RINGS for y, x in curve), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"x\.txt: its vertices jump \d+ times, and no blank lines"):
+    with pytest.raises(ValueError, match=r"x\.txt: holds at least \d outlines that no blank lines tell apart"):
         read_curves(path)
+    corner = np.linspace(0, np.pi / 2, 10)
+    rounded = np.concatenate(
+        [
+            np.c_[np.sin(corner + turn), np.cos(corner + turn)]
+            + 90 * np.round(np.c_[np.sin(corner * 0 + turn + np.pi / 4), np.cos(corner * 0 + turn + np.pi / 4)])
+            for turn in np.arange(4) * np.pi / 2
+        ]
+    )
+    np.savetxt(path, rounded)
+    assert len(read_curves(path).ensemble) == 1
     path.write_text("\n".join(f"{x:.2f};{y:.2f}".replace(".", ",") for y, x in RINGS[0]), encoding="utf-8")
     np.testing.assert_allclose(read_curves(path).ensemble[0], RINGS[0], atol=0.01)
 
@@ -254,10 +264,19 @@ def test_labels_stored_as_colors_are_labels(tmp_path):
     colours[0] = 0
     white = colours.copy()
     white[0] = 255
-    for number, pixels in enumerate((colours[plane], white[plane], np.repeat(plane[..., None], 3, axis=2))):
+    grey = np.repeat(plane[..., None], 3, axis=2)
+    for number, pixels in enumerate((colours[plane], white[plane], grey)):
         Image.fromarray(pixels).save(tmp_path / f"{number}.png")
         found, said = ensemble(tmp_path / f"{number}.png")
         assert (len(found), "in flat colors" in said[0]) == (expected, True)
+    tifffile.imwrite(tmp_path / "deep.tif", 300 * grey.astype(np.uint16), photometric="rgb")
+    assert len(ensemble(tmp_path / "deep.tif")[0]) == expected
+    border = plane != np.roll(plane, 1, axis=0)
+    indices = Image.fromarray(np.where(border, 255, plane).astype(np.uint8), mode="P")
+    indices.putpalette(bytes(range(256)) * 3)
+    indices.save(tmp_path / "voc.png")
+    found, said = ensemble(tmp_path / "voc.png")
+    assert (len(found), said) == (expected, ["note: voc.png holds labels and is not segmented"])
     photo = np.random.default_rng(0).integers(0, 255, (60, 60, 3), np.uint8)
     from napari_shape_ensembles.outlines.recognise import labels_of_colours
 

@@ -18,6 +18,7 @@ from napari_shape_ensembles.mmd.replicates import (
     labellings,
     least_p,
     mean_kernels,
+    precision_differs,
     rearrangements,
     replicate_mmd_test,
     replicate_test,
@@ -447,10 +448,34 @@ def test_components_without_variation_are_omitted():
     assert small_sample_test(np.full((6, 2), 3.0), np.ones(2), hypothesis).p_value == 1
 
 
+@pytest.mark.parametrize(("m", "n", "of_a", "of_b"), [(5, 15, 3, 30), (6, 20, 4, 12), (3, 3, 5, 50)])
+def test_means_of_few_and_of_many_points_are_compared_at_the_level(m, n, of_a, of_b):
+    """Without weights 5 replicates of 3 points against 15 of 30 are rejected in a sixth of null designs."""
+    rng, counts = np.random.default_rng(0), np.repeat([of_a, of_b], [m, n])
+    hypothesis = Hypothesis(np.arange(m + n) >= m)
+    assert precision_differs(hypothesis, counts)
+    assert not precision_differs(hypothesis, np.full(m + n, 7))
+    within = np.array([*[1.0] * 8, 0.0])
+    rejected = [
+        small_sample_test(
+            rng.normal(size=(m + n, 9)) / np.sqrt(counts)[:, None] * within + 3, within, hypothesis, counts
+        ).rejected(0.025)
+        for _ in range(600)
+    ]
+    assert np.mean(rejected) <= stats.binom.isf(0.001, 600, 1.4 * 0.025) / 600
+
+
+def test_equal_numbers_of_points_change_nothing():
+    rng, hypothesis = np.random.default_rng(1), Hypothesis(np.arange(7) >= 3)
+    means = rng.normal(size=(7, 4))
+    plain = small_sample_test(means, np.ones(4), hypothesis)
+    assert small_sample_test(means, np.ones(4), hypothesis, np.full(7, 12)) == plain
+
+
 def test_the_number_of_replicates_needed_is_reported():
     assert [least_p(n, n) for n in (3, 4, 5, 6)] == pytest.approx([0.1, 2 / 70, 2 / 252, 2 / 924])
     assert replicates_needed(0.01) == 5
-    assert replicates_needed(0.01, parts=3) == 6
+    assert [replicates_needed(row / 2) for row in (0.05, 0.01)] == [5, 6]
 
 
 @pytest.mark.parametrize("sizes", [(3, 3), (5, 5), (2, 7), (4, 9)])

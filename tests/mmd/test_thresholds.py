@@ -95,8 +95,8 @@ def test_parts_are_combined_by_bonferroni(null):
     joint = gretton_test(parts, null, factor=[0.5, 1])
     assert len(joint.parts) == 4
     assert joint.p_value == pytest.approx(min(1, 4 * min(part.p_value for part in joint.parts.values())))
-    assert joint.rejected == (joint.mmd > joint.threshold) == (joint.p_value <= 0.01)
-    assert joint.significance == 0.01
+    assert joint.rejected == (joint.mmd > joint.threshold) == (joint.p_value <= 0.05)
+    assert joint.significance == 0.05
 
 
 def test_coinciding_points_are_not_different():

@@ -102,7 +102,7 @@ def test_repeats_of_the_observed_labeling_count_as_ties():
 
 
 def test_too_few_permutations_never_reject():
-    test = mmd_test(*samples(50, 50, shift=3), permutations=50)
+    test = mmd_test(*samples(50, 50, shift=3), permutations=50, significance=0.01)
     assert test.p_value == 1 / 51
     assert test.threshold == np.inf
     assert not test.rejected

@@ -223,7 +223,7 @@ def test_one_object_is_inconclusive(viewer, qtbot):
     viewer.add_image(np.pad(spots(2)[10:50, 10:50], 30), name="single")
     dock = open_answer(viewer, qtbot)
     text = run(dock, qtbot)
-    assert "inconclusive: 36 and 1 curves cannot reach p ≤ 0.005" in text
+    assert "inconclusive: 36 and 1 curves cannot reach p ≤ 0.0125" in text
     assert dock.results.table.marked() == []
     assert "too few" in text
 

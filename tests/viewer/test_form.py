@@ -488,7 +488,7 @@ def test_a_recipe_and_settings_are_described_in_a_line():
     assert in_words(Outlines()) == "Otsu threshold, objects are bright, outline smoothing 1 px"
     assert in_words(Outlines(neck=0.5, find=abs)).endswith(", neck 0.5, outline smoothing 1 px")
     assert "model of painted examples" in in_words(Outlines(find=abs))
-    assert in_words(Settings(rank=20)) == "landmarks 500, rank 20, significance 0.01, permutations 1000"
+    assert in_words(Settings(rank=20)) == "landmarks 500, rank 20, significance 0.05, permutations 1000"
 
 
 def test_any_settings_round_trip_without_signals(made):

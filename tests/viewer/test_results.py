@@ -101,6 +101,17 @@ def test_an_unreachable_threshold_is_stated_but_not_drawn(qtbot):
     assert not plot.grab().isNull()
 
 
+@pytest.mark.parametrize("null", ["gamma", "bound"])
+def test_a_test_without_permutations_is_drawn(qtbot, null):
+    from napari_shape_ensembles.mmd import gretton_test
+
+    plot = NullPlot("Scale")
+    qtbot.addWidget(plot)
+    plot.show_test(gretton_test({"": (np.arange(20.0), np.arange(30.0))}, null))
+    assert plot.span[0] < plot.span[1]
+    assert not plot.grab().isNull()
+
+
 def test_the_settings_shown_are_those_of_the_run(bare_dock, qtbot):
     run(bare_dock, qtbot)
     set_choices(bare_dock.session.choices, rank=3)

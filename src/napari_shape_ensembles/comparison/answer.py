@@ -15,7 +15,7 @@ from ..shapes import spd
 from ..words import counted
 from .estimates import QUANTITIES, described, p_values
 from .learning import coordinate_precision, relative_precision
-from .verdict import INCONCLUSIVE, TRUTH_TABLE
+from .verdict import INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE, TRUTH_TABLE
 
 # A `Comparison` has the functions of this module as methods, so its class cannot be imported here.
 Comparison = Any
@@ -98,7 +98,7 @@ def summary(comparison: Comparison) -> str:
         for side, ensemble, own in (("A", c.a, units[0]), ("B", c.b, units[1]))
     )
     if c.inconclusive:
-        return f"{groups}: inconclusive: {c.inconclusive}{small_sample_words(c.small_sample)}."
+        return f"{groups}: inconclusive: {c.inconclusive}."
     alone = "in these images only, " if c.permuted == "curves" and max(c.image_counts) > 1 else ""
     return f"{groups}: {alone}{TRUTH_TABLE[c.case]} ({c.case}; {p_words(c)})."
 
@@ -108,15 +108,8 @@ def p_words(comparison: Comparison) -> str:
     tests = comparison.undulation, comparison.scale
     undulation, scale = comparison.p_adjusted or [test.p_value for test in tests]
     adjusted = ", adjusted for all contrasts" if comparison.p_adjusted else ""
-    return f"undulation p = {undulation:.2g}, scale p = {scale:.2g}{adjusted}"
-
-
-def small_sample_words(p_values: tuple[float, float] | None) -> str:
-    """Report the p-values of the small-sample test, if any."""
-    if p_values is None:
-        return ""
-    undulation, scale = p_values
-    return f". By the small-sample test undulation p = {undulation:.2g}, scale p = {scale:.2g}"
+    by = " by the small-sample test" if comparison.decided_by == SMALL_SAMPLE else ""
+    return f"undulation p = {undulation:.2g}, scale p = {scale:.2g}{by}{adjusted}"
 
 
 def headline(comparison: Comparison) -> str:
@@ -225,7 +218,8 @@ def scope(comparison: Comparison) -> str:
     counts, names = comparison.image_counts, names_of(comparison)
     if comparison.permuted != "curves":
         counts = comparison.unit_counts
-        permuted = f"whole {comparison.permuted} were permuted ({counts[0]} and {counts[1]})"
+        how = "were permuted" if comparison.decided_by == PERMUTATION else "were compared by the small-sample test"
+        permuted = f"whole {comparison.permuted} {how} ({counts[0]} and {counts[1]})"
         if min(counts) > 1:
             return f"It holds for the conditions if all {comparison.permuted} are independent: {permuted}."
         single, other = names if counts[0] == 1 else names[::-1]
@@ -265,7 +259,7 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
             f"Whole {c.permuted} were permuted: the null distribution {c.settings.null!r} is for single outlines, and "
             "was not used."
         )
-    if c.inconclusive is None:
+    if c.inconclusive is None and not (c.undulation.rejected and c.scale.rejected):
         found += caveats_of_few(len(c.a), len(c.b))
     scales = spd.from_coordinates(c.space.scale_mean_, c.l)
     known = relative_precision(np.concatenate([coordinate_precision(side) for side in (c.a, c.b)]), scales)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 #: Columns of a design with a special meaning; others are covariates (numbers) or factors (strings).
 GROUP, REPLICATE, BLOCK, IMAGE = "group", "replicate", "block", "image"
-# Number of parts of the scale test (the larger of the two): each part alone should be able to reach the level.
-_PARTS = 3
 # With fewer replicates a side permutations have little power, and a small-sample test is reported as well.
 FEW_REPLICATES = 5
 # A number with a decimal point, a decimal comma, or grouped thousands; and one followed by a unit, such as a dose.
@@ -125,8 +123,11 @@ class Design:
         return Hypothesis(columns, self.blocks, taken)
 
     def forecast(self, settings: Settings) -> list[str]:
-        """Report which contrasts cannot reach the level by permutation, and what could, before any image is read."""
-        significance, said = settings.significance, dict[str, list[str]]()
+        """Report which contrasts cannot reach the level by permutation, and what could, before any image is read.
+
+        With two replicates on each side the small-sample test decides instead.
+        """
+        level, said = settings.test_level, dict[str, list[str]]()
         for i, j in self.pairs:
             m, n = (int((self.group == g).sum()) for g in (i, j))
             if settings.permutes_curves(m, n):
@@ -134,8 +135,9 @@ class Design:
             chosen = np.isin(self.group, (i, j))
             within = None if self.blocks is None else self.blocks[chosen]
             count, alike = labellings((self.group[chosen] == j).astype(float), within)
-            if alike / count > significance:
-                words = cannot_reach(m, n, significance, alike / count, self.unit, blocked=within is not None)
+            if alike / count > level:
+                words = cannot_reach(m, n, level, alike / count, self.unit, blocked=within is not None)
+                words += "; the small-sample test decides" if min(m, n) > 1 else ""
                 said.setdefault(words, []).append(f"{self.groups[i]} and {self.groups[j]}")
         more = [f" and {counted(len(pairs) - 1, 'more contrast')}" if len(pairs) > 1 else "" for pairs in said.values()]
         return [f"{pairs[0]}{others}: {words}" for (words, pairs), others in zip(said.items(), more, strict=True)]
@@ -226,15 +228,21 @@ def numbers_below(tree: Tree, name: str, total: int, count: int) -> Index:
     return found
 
 
-def cannot_reach(
-    m: int, n: int, significance: float, least: float, unit: str = "images", *, blocked: bool = False
-) -> str:
-    """Report that so few replicates cannot reach a level, and how many could."""
-    enough = replicates_needed(significance, _PARTS)
+def cannot_reach(m: int, n: int, level: float, least: float, unit: str = "images", *, blocked: bool = False) -> str:
+    """Report that so few replicates cannot reach the level of a test, and how many could."""
+    enough = replicates_needed(level)
     more = "" if blocked else f"; {enough} and {enough} could"
+    more += ", and 2 and 2 by the small-sample test" if not blocked and min(m, n) < 2 else ""
     where = " within blocks" if blocked else ""
+    return f"{m} and {n} {unit} cannot reach p ≤ {level:g} by permutation{where} (smallest p = {least:.2g}){more}"
+
+
+def unequal_precision(first: float, second: float, unit: str = "images") -> str:
+    """Report that the replicates of two groups have so unequal numbers of outlines that they cannot be exchanged."""
+    one = unit.removesuffix("s")
     return (
-        f"{m} and {n} {unit} cannot reach p < {significance:g} by permutation{where} (smallest p = {least:.2g}){more}"
+        f"{first:.3g} and {second:.3g} outlines per {one} are too unequal for a permutation of {unit}, and the "
+        f"small-sample test needs two {unit} on each side"
     )
 
 

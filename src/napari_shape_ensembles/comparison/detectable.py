@@ -170,7 +170,7 @@ def planned_power(
     >>> import numpy as np
     >>> from napari_shape_ensembles import compare, samples
     >>> a, b = (drawn[np.arange(len(drawn)) < 100] for drawn in samples.powder_outlines().ensembles())
-    >>> result = compare(a, b, landmarks=60, rank=10, permutations=199, significance=0.05)
+    >>> result = compare(a, b, landmarks=60, rank=10, permutations=199)
     >>> few, many = (result.planned_power(count, elongation_ratio=1.1, draws=50) for count in (20, 80))
     >>> few < 0.5 < many
     True
@@ -196,7 +196,7 @@ def planned_power(
             samples,
             kernels=kernels,
             permutations=settings.permutations,
-            significance=settings.significance,
+            significance=settings.test_level,
             factor=settings.bandwidth,
             bins=settings.bins,
             seed=seed + draw,

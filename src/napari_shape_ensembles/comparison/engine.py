@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from .._types import Index, Real
 from ..checks import Sealed
 from ..mmd import MMDTest, gretton_test
+from ..mmd.kernel import MOST_PERMUTATIONS
 from ..mmd.replicates import (
     DRAWS,
     Hypothesis,
     MeanKernels,
     SmallSampleTest,
     mean_kernels_of_widths,
+    precision_differs,
     replicate_means,
     replicate_mmd_test,
     small_sample_test,
@@ -30,7 +32,7 @@ from .parts import Parts, form_parts, scale_parts, sides
 from .quantities import LOBES, components, lobes
 from .result import Comparison
 from .settings import Settings
-from .verdict import smallest_p_value
+from .verdict import PERMUTATION, SMALL_SAMPLE, smallest_p_value
 
 #: Of more outlines than this, equally many of each replicate enter the kernels between replicates.
 MAX_KERNEL_OUTLINES = 20_000
@@ -40,6 +42,13 @@ TESTS = ("undulation", "scale")
 MEASURED = ("size", "elongation", "roughness", *LOBES)
 #: Those that correspond to each test.
 QUANTITIES = {"undulation": LOBES, "scale": ("size", "elongation")}
+# Parts of both tests in the small-sample test, and the quantities by whose means these are tested.
+_SMALL_SAMPLE_PARTS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "undulation": {"coarse form": LOBES[:5], "roughness": ("roughness",)},
+    "scale": {"mean size": ("size",), "elongation": ("elongation",)},
+}
+# Largest factor by which the number of permutations is raised where p-values are close to the level.
+_MOST_MORE = 25
 # With several contrasts, so many times the permutations with which the smallest adjusted p-value reaches the level.
 _SPARE_PERMUTATIONS = 3
 
@@ -134,10 +143,23 @@ class Groups(Sealed):
             for test, names in QUANTITIES.items()
         }
 
-    def small_sample_test(self, test: str, hypothesis: Hypothesis, chosen: Index | None = None) -> SmallSampleTest:
-        """Test a hypothesis on all or some replicates by `mmd.replicates.small_sample_test`."""
+    @cached_property
+    def counts(self) -> Index:
+        """Number of outlines of each replicate, (U,)."""
+        return np.bincount(self.replicate)
+
+    def small_sample_test(
+        self, test: str, hypothesis: Hypothesis, chosen: Index | None = None, quantities: Sequence[str] = ()
+    ) -> SmallSampleTest:
+        """Test a hypothesis on all or some replicates by `mmd.replicates.small_sample_test`.
+
+        By the means of all quantities that correspond to a test, or of some of those `measured`.
+        """
         means, within = self._means[test]
-        return small_sample_test(means if chosen is None else means[chosen], within, hypothesis)
+        if quantities:
+            means, within = replicate_means(np.stack([self.measured[name] for name in quantities], 1), self.replicate)
+        rows = slice(None) if chosen is None else chosen
+        return small_sample_test(means[rows], within, hypothesis, self.counts[rows])
 
     # ----------------------------------------------------------------------------------------------- contrasts
 
@@ -183,14 +205,19 @@ class Groups(Sealed):
         return tests[0], tests[1]
 
     def test_of(self, name: str, i: int, j: int) -> MMDTest:
-        """One of the two tests of two groups."""
+        """One of the two tests of two groups, as it decides: by permutation, or by the small-sample test."""
         report_step(f"testing {name}")
+        test = self.permutation_test(name, i, j)
+        return self._by_small_sample(name, test, i, j) if self.decided_by(i, j) == SMALL_SAMPLE else test
+
+    def permutation_test(self, name: str, i: int, j: int) -> MMDTest:
+        """One of the two tests of two groups by permutation, whether or not it can reach the level."""
         settings, parts = self.settings, self.parts[name]
         if self.exchanged(i, j) == "curves":
             test = curve_test(parts, *self.rows(i, j), settings)
         else:
             chosen, hypothesis = self.hypothesis(i, j)
-            draws, level = max(settings.permutations, DRAWS), settings.significance
+            draws, level = max(settings.permutations, DRAWS), settings.test_level
             if hypothesis.tested.shape[1]:
                 kernels = {part: kernel.subset(chosen) for part, kernel in self.kernels[name].items()}
                 test = replicate_mmd_test(kernels, hypothesis, significance=level, draws=draws, seed=settings.seed)
@@ -203,6 +230,55 @@ class Groups(Sealed):
         only = {part: test for part in parts.tested if part and parts.left_out and not test.parts}
         return replace(test, parts=test.parts or only, left_out=parts.left_out)
 
+    def _by_small_sample(self, name: str, test: MMDTest, i: int, j: int) -> MMDTest:
+        """The test of two groups with the p-values of the small-sample test; its threshold is on the scale of the MMD.
+
+        Parts are the quantities that the small-sample test knows, each tested by its own means.
+        """
+        chosen, hypothesis = self.hypothesis(i, j)
+        m, n = (int(np.count_nonzero(self.group == one)) for one in (i, j))
+        unit, level = self.unit, test.significance
+        why = f"{m} and {n} {unit} permuted cannot go below p = {self.least_p(i, j):.2g}"
+        if not self.exchangeable(i, j):
+            first, second = (float(self.counts[self.group == one].mean()) for one in (i, j))
+            why = f"{first:.3g} and {second:.3g} outlines in each are too unequal for a permutation"
+        words = f"small-sample t-test of the means of {unit}, which are assumed to be roughly Gaussian ({why})"
+
+        def decided(one: MMDTest, small: SmallSampleTest) -> MMDTest:
+            # F grows with the square of the difference, as the squared MMD does.
+            ratio = np.sqrt(small.f_at(level) / small.f) if small.f > 0 else np.inf
+            rejected, threshold = small.rejected(level), float(one.mmd * ratio)
+            limit = min(threshold, float(np.nextafter(one.mmd, -1))) if rejected else max(threshold, one.mmd)
+            return replace(
+                one,
+                p_value=small.p_value,
+                threshold=limit,
+                rejected=rejected,
+                null=np.empty(0),
+                p_error=0.0,
+                parts={},
+                approximation=words,
+            )
+
+        found = {
+            part: decided(test.parts.get(part, test), self.small_sample_test(name, hypothesis, chosen, quantities))
+            for part, quantities in _SMALL_SAMPLE_PARTS[name].items()
+            if part not in self.parts[name].left_out
+        }
+        return replace(decided(test, self.small_sample_test(name, hypothesis, chosen)), parts=found)
+
+    def exchangeable(self, i: int, j: int) -> bool:
+        """Whether the replicates of two groups are equally precise, so that they can be permuted."""
+        chosen, hypothesis = self.hypothesis(i, j)
+        return self.exchanged(i, j) == "curves" or not precision_differs(hypothesis, self.counts[chosen])
+
+    def decided_by(self, i: int, j: int) -> str:
+        """Which test decides between two groups: "permutation", or "small-sample" where permutations cannot."""
+        if self.exchanged(i, j) == "curves" or self.small_sample(i, j) is None:
+            return PERMUTATION
+        within_reach = self.least_p(i, j) <= self.settings.test_level and self.exchangeable(i, j)
+        return PERMUTATION if within_reach else SMALL_SAMPLE
+
     def least_p(self, i: int, j: int) -> float:
         """Smallest p-value that the tests of two groups can attain."""
         if self.exchanged(i, j) == "curves":
@@ -211,9 +287,10 @@ class Groups(Sealed):
         return self.hypothesis(i, j)[1].least_p(max(self.settings.permutations, DRAWS))
 
     def small_sample(self, i: int, j: int) -> tuple[float, float] | None:
-        """p-values of undulation and scale by the small-sample test; None if there are too few replicates."""
+        """p-values of undulation and scale by the small-sample test; None if a group has a single replicate."""
         chosen, hypothesis = self.hypothesis(i, j)
-        if not hypothesis.tested.shape[1] or len(chosen) <= hypothesis.nuisance.shape[1] + 1:
+        sizes = np.bincount(self.group[chosen] == j, minlength=2)
+        if not hypothesis.tested.shape[1] or min(sizes) < 2 or len(chosen) <= hypothesis.nuisance.shape[1] + 1:
             return None
         undulation, scale = (self.small_sample_test(test, hypothesis, chosen).p_value for test in TESTS)
         return undulation, scale
@@ -253,6 +330,7 @@ class Groups(Sealed):
             replicates=replicates,
             blocks=blocks,
             small_sample=None if replicates is None else self.small_sample(i, j),
+            decided_by=self.decided_by(i, j),
             note=self.note,
             **more,
         )
@@ -288,7 +366,7 @@ def enough_permutations(settings: Settings, contrasts: int) -> Settings:
     """Settings with so many permutations that p-values adjusted for several contrasts can reach the level."""
     if contrasts < 2 or settings.null != "permutation":
         return settings
-    enough = ceil(_SPARE_PERMUTATIONS * contrasts / settings.significance)
+    enough = ceil(_SPARE_PERMUTATIONS * contrasts / settings.test_level)
     return replace(settings, permutations=max(settings.permutations, enough))
 
 
@@ -297,9 +375,10 @@ def curve_test(parts: Parts, rows: Index, first: int, settings: Settings) -> MMD
     points = {name: taken(part.points, rows) for name, part in parts.tested.items()}
     kernels = {name: part.kernel for name, part in parts.tested.items()}
     if settings.null == "permutation":
-        return pooled_mmd_test(points, first, kernels=kernels, **permutation_options(settings))
+        most = max(settings.permutations, min(_MOST_MORE * settings.permutations, MOST_PERMUTATIONS))
+        return pooled_mmd_test(points, first, kernels=kernels, most=most, **permutation_options(settings))
     samples, _ = sides({name: replace(part, points=points[name]) for name, part in parts.tested.items()}, first)
-    level, seed = settings.significance, settings.seed
+    level, seed = settings.test_level, settings.seed
     return gretton_test(samples, settings.null, significance=level, factor=settings.bandwidth, seed=seed)
 
 
@@ -309,7 +388,7 @@ def permutation_options(settings: Settings) -> dict[str, Any]:
         raise ValueError(f"null {settings.null!r} is for single comparisons only: use null='permutation' here")
     return {
         "permutations": settings.permutations,
-        "significance": settings.significance,
+        "significance": settings.test_level,
         "factor": settings.bandwidth,
         "approximate_above": settings.approximate_above or None,
         "bins": settings.bins,

@@ -23,8 +23,9 @@ from ..mmd.kernel import Distances, median_distance, quadratic_forms
 from ..mmd.replicates import mean_kernels
 from ..shapes.lobes import BANDS
 from .quantities import COARSE, LOBES
-from .quantity_tests import adjusted_difference, family_p_values, label_orders
+from .quantity_tests import adjusted_difference, family_p_values, holm, label_orders
 from .replicate_quantities import difference_of_replicates
+from .verdict import SMALL_SAMPLE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,7 +132,11 @@ def quantity_p_values(comparison: Comparison, measured: Mapping[str, Real]) -> d
             if QUANTITIES[name] == of and name not in test.left_out:
                 given = lobed if name == "roughness" and image is None else nuisance
                 differences[name] = adjusted_difference(own, labels, given)
-        for name, (p, joint) in family_p_values(differences).items():
+        family = family_p_values(differences)
+        if comparison.decided_by == SMALL_SAMPLE:  # permutations of so few replicates reach no level
+            second = np.arange(labels.shape[1]) > image[:first].max()
+            family = holm({name: difference_of_replicates(values[name], second, blocks).p_value for name in family})
+        for name, (p, joint) in family.items():
             found[name] = p, max(joint, test.p_value)
     found[_DISTANCE] = p_values(comparison.undulation, (_DISTANCE,))
     return found

@@ -38,7 +38,7 @@ from .result import Comparison, software_versions
 from .samples import sample_of
 from .saved import EXPERIMENT, Saved
 from .settings import Settings
-from .verdict import DIFFERS, INCONCLUSIVE, reachable, table_row
+from .verdict import DIFFERS, INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE, reachable, table_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ _STEPS = (*COMPARISON_STEPS[:-2], "measuring outlines", "computing kernels betwe
 _P_VALUE_COLUMNS = ("p", "p_adjusted", "small_sample_p", "small_sample_p_adjusted")
 _NUMBERS = (*_P_VALUE_COLUMNS, "statistic", "effect", "low", "high", "n_replicates", "least_p")
 _COLUMNS = (
-    *("contrast", "a", "b", "differs", "case", "small_sample_case", "permuted"),
+    *("contrast", "a", "b", "differs", "case", "decided_by", "permuted"),
     *(f"{test}_{number}" for test in TESTS for number in _NUMBERS),
 )
 
@@ -78,7 +78,7 @@ class Experiment(Saved):
     >>> a, b = samples.powder_outlines().ensembles()
     >>> images = [side[np.arange(len(side)) % 6 == i] for side in (a, b) for i in range(6)]
     >>> design = pd.DataFrame({"group": ["sieved"] * 6 + ["raw"] * 6})
-    >>> result = experiment(images, design, Settings(landmarks=60, rank=10, significance=0.05))
+    >>> result = experiment(images, design, Settings(landmarks=60, rank=10))
     >>> result.table[["contrast", "differs", "case", "scale_least_p"]].round(3).values.tolist()
     [['raw - sieved', 'scale', '1∧0', 0.002]]
     >>> bool(result.contrast("sieved", "raw").scale.p_value == result.table["scale_p"][0])
@@ -114,7 +114,7 @@ class Experiment(Saved):
             "replicate": groups.replicate,
         }
         outlines = pd.DataFrame({**places, **groups.measured})
-        return ReplicateQuantities(outlines, self.design, self.settings.significance)
+        return ReplicateQuantities(outlines, self.design, self.settings.test_level)
 
     @cached_property
     def _ratios(self) -> Mapping[tuple[int, int], Mapping[str, Real]]:
@@ -202,11 +202,13 @@ class Experiment(Saved):
         """Table with one row per contrast: all pairs of groups, or all against the control.
 
         Columns: contrast ("b - a"), a, b, differs ("nothing", "form", "scale", "both", or None if inconclusive), case
-        (row of the truth table by the adjusted p-values, or "inconclusive"), small_sample_case, permuted ("images" or
-        "replicates"; "curves" if neither side has replicates: then the row holds for these images alone). For each of
-        undulation and scale, as `undulation_p`, ...:
+        (row of the truth table by the adjusted p-values, or "inconclusive"), decided_by ("permutation"; "small-sample"
+        where permutations cannot decide, see `Comparison.decided_by`), permuted ("images" or "replicates"; "curves" if
+        neither side has replicates: then the row holds for these images alone). For each of undulation and scale, as
+        `undulation_p`, ...:
 
-        - p, p_adjusted: those of `contrast`; closed family-wise, or false discovery rate in a screen;
+        - p, p_adjusted: those of `contrast`, by the test that decides; closed family-wise (Holm's method if the
+          small-sample test decides any contrast), or false discovery rate in a screen; each at half the level;
         - small_sample_p, small_sample_p_adjusted: see `small_sample_test`; Holm's method, or false discovery rate;
         - statistic: MMD of the mean embeddings, of the part with the smallest p-value;
         - effect, low, high: ratio b over a of the roughness, and of the size, with its 95 % interval: those of
@@ -216,24 +218,29 @@ class Experiment(Saved):
         """
         import pandas as pd  # slow to import, and not needed for the tests
 
-        level = self.settings.significance
+        level = self.settings.test_level
         table = pd.DataFrame([self._row(*pair) for pair in self.design.pairs], columns=_COLUMNS)
         for test in TESTS:
             p_values, small = (table[f"{test}_{kind}"].to_numpy(dtype=float) for kind in ("p", "small_sample_p"))
-            table[f"{test}_p_adjusted"] = self._adjusted(test, p_values, table["permuted"])
+            table[f"{test}_p_adjusted"] = self._adjusted(test, p_values, table)
             table[f"{test}_small_sample_p_adjusted"] = adjusted(small, self.correction)
-        clear = np.array([not reason for reason in self.faults], dtype=np.bool_)
-        least = table[[f"{test}_least_p" for test in TESTS]].max(axis=1).astype(float)
-        for name, kind, within_reach in (
-            ("case", "p_adjusted", reachable(self.settings, least, table["permuted"])),
-            ("small_sample_case", "small_sample_p_adjusted", least >= 0),
-        ):
-            undulation, scale = (table[f"{test}_{kind}"] for test in TESTS)
-            known = within_reach & ~undulation.isna() & ~scale.isna() & clear
-            cells = zip(undulation <= level, scale <= level, known, strict=True)
-            table[name] = [table_row(u, s) if answered else INCONCLUSIVE for u, s, answered in cells]
+        undulation, scale = (table[f"{test}_p_adjusted"] <= level for test in TESTS)
+        cells = zip(undulation, scale, self.decidable, self.faults, strict=True)
+        table["case"] = [table_row(u, s) if known and not fault else INCONCLUSIVE for u, s, known, fault in cells]
         table["differs"] = [DIFFERS.get(case) for case in table["case"]]
         return table
+
+    @cached_property
+    def decidable(self) -> tuple[bool, ...]:
+        """Whether a test can decide each contrast: permutations that reach the level, or the small-sample test."""
+        groups = self.groups
+        return tuple(
+            groups.decided_by(*pair) == SMALL_SAMPLE
+            or bool(
+                reachable(self.settings, groups.least_p(*pair), groups.exchanged(*pair)) and groups.exchangeable(*pair)
+            )
+            for pair in self.design.pairs
+        )
 
     def _row(self, i: int, j: int) -> dict[str, Any]:
         """One row of the table, unadjusted."""
@@ -244,6 +251,7 @@ class Experiment(Saved):
             "contrast": self.design.contrast(i, j),
             "a": names[i],
             "b": names[j],
+            "decided_by": groups.decided_by(i, j),
             "permuted": exchanged,
         }
         least = groups.least_p(i, j)
@@ -263,10 +271,11 @@ class Experiment(Saved):
             row |= {f"{name}_{kind}": value for kind, value in values.items()}
         return row
 
-    def _adjusted(self, test: str, p_values: Real, permuted: pd.Series[str]) -> Real:
+    def _adjusted(self, test: str, p_values: Real, table: pd.DataFrame) -> Real:
         """Adjust the p-values of one test for all contrasts."""
         design, settings = self.design, self.settings
-        if self.correction == "fdr" or not len(p_values) or (permuted == "curves").any():
+        closed = (table["permuted"] != "curves") & (table["decided_by"] == PERMUTATION)
+        if self.correction == "fdr" or not len(p_values) or not closed.all():
             return adjusted(p_values, self.correction)
         draws, kernels = max(settings.permutations, DRAWS), self.groups.kernels[test]
         return closed_p_values(
@@ -292,9 +301,7 @@ class Experiment(Saved):
     @property
     def withheld(self) -> tuple[str, ...]:
         """For each contrast, the faults of its outlines that withhold its row; "" if none do, or too few replicates."""
-        least, permuted = (self.table[f"{test}_least_p"] for test in TESTS), self.table["permuted"]
-        within_reach = np.all([reachable(self.settings, one, permuted) for one in least], axis=0)
-        return tuple(reason if ok else "" for reason, ok in zip(self.faults, within_reach, strict=True))
+        return tuple(reason if ok else "" for reason, ok in zip(self.faults, self.decidable, strict=True))
 
     def overruled(self) -> Experiment:
         """Return the same result with the cases that faults of the outlines withheld."""
@@ -364,7 +371,7 @@ class Experiment(Saved):
         -------
         DataFrame
             contrast; case, with "=" for equivalence within the margin, "0" for a difference and "1" if neither was
-            detected, or "inconclusive" where faults of the outlines withhold the row of the table; undulation_p,
+            detected, or "inconclusive" where the row of the table is; undulation_p,
             scale_p: largest p-value over the quantities of the test, each of the null "at least as far apart as the
             margin"; undulation_p_adjusted, scale_p_adjusted: by Holm's method, or the false discovery rate in a screen.
 
@@ -641,8 +648,8 @@ def experiment(
         One row per image. Columns: group; and optionally replicate (dish, animal, specimen; by default each image is
         one), block (pair, batch, day: permuted only within), numeric covariates such as a dose, and further factors.
     settings : Settings, optional
-        Its number of permutations is used, but at least 9999, if there are more than 20 000 labelings. If outlines are
-        permuted in several contrasts, as many as the adjusted p-values need to reach the level.
+        Its number of permutations is used, but at least 24 999, if there are more than 20 000 labelings. If outlines
+        are permuted in several contrasts, as many as the adjusted p-values need to reach the level.
     control : str, optional
         Group that all others are compared with; by default all pairs are compared.
     correction : {"auto", "family", "fdr"}
@@ -691,7 +698,7 @@ def experiment(
     >>> a, b = samples.powder_outlines().ensembles()
     >>> images = [side[np.arange(len(side)) % 6 == i] for side in (a, b) for i in range(6)]
     >>> design = pd.DataFrame({"group": ["sieved"] * 6 + ["raw"] * 6})
-    >>> result = experiment(images, design, Settings(landmarks=60, rank=10, significance=0.05))
+    >>> result = experiment(images, design, Settings(landmarks=60, rank=10))
     >>> result.omnibus.scale < 0.05, result.omnibus.undulation < 0.05
     (True, False)
     """

@@ -11,7 +11,7 @@ from ..words import counted
 from .design import FEW_REPLICATES
 from .hypotheses import HypothesisTests
 from .replicate_quantities import slope
-from .verdict import INCONCLUSIVE, reachable
+from .verdict import INCONCLUSIVE, SMALL_SAMPLE
 
 #: Quantities whose ratios are the effects in the table.
 EFFECTS = {"undulation": "roughness", "scale": "size"}
@@ -63,14 +63,11 @@ def _joint_sentence(
         found = tested()
     except ValueError as error:
         return f"{before and ' '}not testable ({error})"
-    words = []
-    for what, test in (("form", found.undulation), ("scale", found.scale)):
+    words, by = [], " by the small-sample test" if found.decided_by == SMALL_SAMPLE else ""
+    for what, test in (("form", "undulation"), ("scale", "scale")):
         what = f"{before} {what}" if before else what
-        if test.least_p > result.settings.significance:
-            words.append(f"{what} not testable by permutation (p = {test.p_value:.2g})")
-        else:
-            rejected = test.p_value <= result.settings.significance
-            words.append(f"{what} {differs if rejected else alike} (p = {test.p_value:.2g})")
+        p = getattr(found.p_values, test)
+        words.append(f"{what} {differs if p <= result.settings.test_level else alike} (p = {p:.2g}{by})")
     return ";".join(words) if before else "; ".join(words)
 
 
@@ -107,8 +104,7 @@ def warnings(result: Any) -> tuple[str, ...]:
         found.append(f"Not tested: {', '.join(parts)} ({reason}).")
     if result.unit == "pixel":
         found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
-    sizes = np.bincount(result.design.group)
-    if 2 <= sizes.min() < FEW_REPLICATES:
+    if (result.table["decided_by"] == SMALL_SAMPLE).any():
         found.append(
             "The small-sample test assumes that replicate means are Gaussian: one outlying replicate lowers "
             "its power, and unequal numbers of outlines slightly distort its level."
@@ -121,7 +117,7 @@ def warnings(result: Any) -> tuple[str, ...]:
             f"Each replicate has the same weight, even those with few outlines: {listed} ({counts[few].max()} "
             f"at most; the median is {np.median(counts):g})."
         )
-    table, level = result.table, result.settings.significance
+    table, level = result.table, result.settings.test_level
     if any(
         ((table[f"{test}_p_adjusted"] > level) & ((table[f"{test}_low"] > 1) | (table[f"{test}_high"] < 1))).any()
         for test in EFFECTS
@@ -155,7 +151,7 @@ def sentences(result: Any, margin: float) -> list[str]:
 def _sentence(
     result: Any, found: Mapping[str, Any], elongation: Real, same: Mapping[Any, Any], margin: float, fault: str
 ) -> str:
-    level = result.settings.significance
+    level = result.settings.test_level
     if fault:
         return f"{found['b']} against {found['a']}: {INCONCLUSIVE}: {fault}."
     words = []
@@ -169,17 +165,15 @@ def _sentence(
             effect = "no block contains both groups"
         elif test == "scale":  # which may differ in elongation alone
             effect += f"; {_ratio_words('elongation', *elongation.tolist())}"
-        small = found[f"{test}_small_sample_p_adjusted"]
-        beside = f"; small-sample test p = {small:.2g}" if found["case"] == INCONCLUSIVE and small == small else ""
-        within_reach = reachable(result.settings, found[f"{test}_least_p"], found["permuted"])
+        within_reach = found["case"] != INCONCLUSIVE
         equivalence_p = same[f"{test}_p_adjusted"]
         differs = within_reach and p <= level
         if equivalence_p <= level:
             alike = f"equivalent within {within} (equivalence p = {equivalence_p:.2g}"
-            tested = f"p = {p:.2g}{beside}; {effect})"
+            tested = f"p = {p:.2g}; {effect})"
             words.append(f"{what} differs but is {alike}; {tested}" if differs else f"{what} is {alike}; {tested}")
         elif not within_reach:
-            words.append(f"{what} not testable by permutation (p = {p:.2g}{beside}; {effect})")
+            words.append(f"{what} not testable by permutation (p = {p:.2g}; {effect})")
         elif differs:
             words.append(f"{what} differs (p = {p:.2g}; {effect})")
         else:
@@ -188,6 +182,8 @@ def _sentence(
             could = f", a ratio {of}up to {missed:.3g} could have been missed" if np.isfinite(missed) else ""
             words.append(f"no difference in {what} detected (p = {p:.2g}; {effect}{could})")
     alone = " (for these images only)" if found["permuted"] == "curves" else ""
+    if found["decided_by"] == SMALL_SAMPLE:
+        alone = f" (by the small-sample test, which assumes roughly Gaussian means of {found['permuted']})"
     return f"{found['b']} against {found['a']}{alone}: {'; '.join(words)}."
 
 

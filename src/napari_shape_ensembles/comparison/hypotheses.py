@@ -13,11 +13,12 @@ from ..mmd.replicates import (
     ReplicateTest,
     SmallSampleTest,
     adjusted,
+    precision_differs,
     replicate_test,
 )
 from .engine import QUANTITIES, TESTS, Groups
 from .replicate_quantities import Difference, ReplicateQuantities
-from .verdict import INCONCLUSIVE
+from .verdict import INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,10 +38,13 @@ class HypothesisTests(NamedTuple):
     scale: ReplicateTest
     undulation_small_sample: SmallSampleTest
     scale_small_sample: SmallSampleTest
+    decided_by: str = PERMUTATION
 
     @property
     def p_values(self) -> Joint:
-        """p-values of the permutation tests."""
+        """p-values of the tests that decide: permutations, or the small-sample test where these cannot."""
+        if self.decided_by == SMALL_SAMPLE:
+            return Joint(self.undulation_small_sample.p_value, self.scale_small_sample.p_value)
         return Joint(self.undulation.p_value, self.scale.p_value)
 
 
@@ -80,11 +84,17 @@ def _tests(groups: Groups, quantities: ReplicateQuantities, hypotheses: Sequence
     taken_out = any(one.covariates is not None for one in hypotheses)
     kernels = {test: _kernel_of_means(quantities, test) for test in TESTS} if taken_out else groups.kernels
     draws, seed = max(groups.settings.permutations, DRAWS), groups.settings.seed
+    undulation, scale = (replicate_test(kernels[test], *hypotheses, draws=draws, seed=seed) for test in TESTS)
+    # Each test has the same labelings, and the same least p-value.
+    permutable = undulation.least_p <= groups.settings.test_level and not precision_differs(
+        hypotheses[0], groups.counts
+    )
     return HypothesisTests(
-        replicate_test(kernels["undulation"], *hypotheses, draws=draws, seed=seed),
-        replicate_test(kernels["scale"], *hypotheses, draws=draws, seed=seed),
+        undulation,
+        scale,
         groups.small_sample_test("undulation", hypotheses[0]),
         groups.small_sample_test("scale", hypotheses[0]),
+        PERMUTATION if permutable else SMALL_SAMPLE,
     )
 
 
@@ -110,7 +120,7 @@ def equivalence(experiment: Any, margin: float, form: float, of_replicates: floa
     for name, value in margins.items():
         if not (isinstance(value, int | float | np.number) and 0 < value < np.inf):
             raise ValueError(f"{name} {value!r}: give a positive margin, such as 0.1")
-    design, quantities, level = experiment.design, experiment.quantities, experiment.settings.significance
+    design, quantities, level = experiment.design, experiment.quantities, experiment.settings.test_level
     rows = []
     for i, j in design.pairs:
         row: dict[str, Any] = {"contrast": design.contrast(i, j)}
@@ -133,7 +143,8 @@ def equivalence(experiment: Any, margin: float, form: float, of_replicates: floa
         same = table[f"{test}_p_adjusted"] <= level
         cells.append(np.where(same, "=", np.where(differs, "0", "1")))
     cases = [f"{u}∧{s}" for u, s in zip(*cells, strict=True)]
-    cases = [INCONCLUSIVE if reason else case for case, reason in zip(cases, experiment.faults, strict=True)]
+    of_table = experiment.table["case"]
+    cases = [INCONCLUSIVE if row == INCONCLUSIVE else case for case, row in zip(cases, of_table, strict=True)]
     table.insert(1, "case", cases)
     return table
 

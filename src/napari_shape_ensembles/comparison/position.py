@@ -159,7 +159,7 @@ def position_dependence(
             [places],
             counts.tolist(),
             permutations=settings.permutations,
-            significance=settings.significance / 2,
+            significance=settings.test_level,
             seed=settings.seed,
         )
         for kind in parts

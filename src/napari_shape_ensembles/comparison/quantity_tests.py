@@ -80,19 +80,22 @@ def adjusted_difference(values: Real, labels: NDArray[np.bool_], covariates: Rea
 def family_p_values(differences: Mapping[str, Difference]) -> dict[str, tuple[float, float]]:
     """p-value of each quantity, and the one adjusted for the others on the same labelings (step-down min-p)."""
     statistics = np.stack([np.abs(one.value) / one.error for one in differences.values()])
-    if statistics.shape[1] == 1:  # too many curves to permute: normal, with Holm's correction
-        each = 2 * ndtr(-statistics)
-    else:
-        statistics = rounded_ties(statistics)
-        each = joint_p_values(statistics)[0]
-    order, found, least = np.argsort(each[:, 0], kind="stable"), dict[str, tuple[float, float]](), 0.0
+    if statistics.shape[1] == 1:  # too many curves to permute: normal
+        return holm(dict(zip(differences, (2 * ndtr(-statistics[:, 0])).tolist(), strict=True)))
+    statistics = rounded_ties(statistics)
+    each = joint_p_values(statistics)[0][:, 0]
+    order, found, least = np.argsort(each, kind="stable"), dict[str, tuple[float, float]](), 0.0
     for place, one in enumerate(order.tolist()):
-        rest, p = order[place:], float(each[one, 0])
-        if statistics.shape[1] > 1:
-            joint = joint_p_values(statistics[rest])[1]  # ties of p-values broken by the statistics
-            adjusted = float(np.mean(joint <= joint[0]))
-        else:
-            adjusted = len(rest) * p
-        least = max(least, min(adjusted, 1.0), p)
-        found[list(differences)[one]] = p, least
+        joint = joint_p_values(statistics[order[place:]])[1]  # ties of p-values broken by the statistics
+        least = max(least, float(np.mean(joint <= joint[0])), float(each[one]))
+        found[list(differences)[one]] = float(each[one]), least
+    return found
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+    """Each p-value, and the one adjusted for the others by Holm's method."""
+    found, least = dict[str, tuple[float, float]](), 0.0
+    for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda one: one[1])):
+        least = max(least, min((len(p_values) - place) * p, 1.0))
+        found[name] = p, least
     return found

@@ -21,7 +21,7 @@ from ..outlines.reasons import of_rows, rows_of
 from ..shapes import ShapeSpace
 
 _LEARNED, _ARCHETYPES = ("undulation_mean", "basis", "singular_values", "scale_mean"), ("archetype", "scale_archetype")
-_NUMBERS = ("mmd", "p_value", "threshold", "bandwidth", "significance")
+_NUMBERS = ("mmd", "p_value", "threshold", "bandwidth", "significance", "p_error")
 
 
 def ensemble_tree(ensemble: Ensemble) -> Tree:

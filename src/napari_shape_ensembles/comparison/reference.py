@@ -24,7 +24,7 @@ from ..outlines import Ensemble
 from ..outlines.resolution import at_one_pixel_size, at_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
-from ..progress import Listener, report, reporting
+from ..progress import Listener, over_blocks, report, reporting
 from ..shapes.conformal import conformal_p_values
 from ..words import counted, distinct, listed
 from . import records
@@ -199,6 +199,11 @@ class Reference(Saved):
             )
         self._at: dict[float | None, list[Measured]] = {None: measure(self.images, self.settings)}
         self._compared: dict[tuple[Any, ...], _Compared] = {}
+        if (many := len(self._chosen(None, self.outlines or 1))) < _MIN_IMAGES:
+            raise ValueError(
+                f"{counted(many, 'image')} of the reference {'has' if many == 1 else 'have'} {self.outlines} outlines: "
+                "draw fewer from each"
+            )
 
     def __len__(self) -> int:
         return len(set(self.replicates))
@@ -294,15 +299,14 @@ class Reference(Saved):
         if correction not in ("none", "fdr", "family"):
             raise ValueError(f"correction must be none, fdr or family, not {correction!r}")
         queries = [image for ensemble in _ensembles(images) for image in _by_image(ensemble)]
-        names, rows = distinct([one.name for one in queries]), []
         with reporting(progress):
-            report("measuring outlines", 0, len(queries))
+            report("measuring outlines", 0, 2)
             prepared = [self._prepared(query) for query in queries]
             measured = measure([query for query, _ in prepared], self.settings)
-            for place, ((query, size), one) in enumerate(zip(prepared, measured, strict=True)):
-                report(names[place], place, len(queries))
-                rows.append({"name": names[place], **self._row(query, size, one)})
-        table = pd.DataFrame(rows)
+            report("comparing images", 1, 2)
+            rows = over_blocks(lambda one: self._row(*one[0], one[1]), list(zip(prepared, measured, strict=True)))
+        names = distinct([one.name for one in queries])
+        table = pd.DataFrame([{"name": name, **row} for name, row in zip(names, rows, strict=True)])
         p_adjusted = adjusted(table["p"].to_numpy(), "family" if correction == "family" else "fdr")
         table.insert(list(table).index("p") + 1, "p_adjusted", p_adjusted)
         deciding = table["p" if correction == "none" else "p_adjusted"]
@@ -332,44 +336,33 @@ class Reference(Saved):
         """A row of `judge`, but for what depends on other images; arguments are those of `_prepared` and `measure`."""
         count = self._count(size, len(measured))
         reason, remarks = acquisition(query, measured, self.images, self._measured(size), count)
-        row: dict[str, Any] = {"outlines": len(measured), "drawn": count}
+        row: dict[str, Any] = {
+            "outlines": len(measured),
+            "drawn": count,
+            "compared": 0,
+            **dict.fromkeys((*(f"p_{test}" for test in TESTS), "p"), np.nan),
+            "least_p": 1.0,
+            "differs": None,
+            "reason": reason,
+            "what": "",
+            **dict.fromkeys(QUANTITIES, np.nan),
+            "remarks": "; ".join(remarks),
+        }
         if not count:
-            nothing = dict.fromkeys((*(f"p_{test}" for test in TESTS), "p"), np.nan)
-            ratios = dict.fromkeys(QUANTITIES, np.nan)
-            return {
-                **row,
-                "compared": 0,
-                **nothing,
-                "least_p": 1.0,
-                "differs": None,
-                "reason": reason,
-                "what": "",
-                **ratios,
-                "remarks": "; ".join(remarks),
-            }
+            return row
         found = self._judged(measured, size, count)
-        p_values = {f"p_{test}": _rank(found.scores[test]) if test in found.scores else np.nan for test in TESTS}
         units = len(found.compared.points["scale"])
-        least = 1 / (units + 1)
-        if not reason and least > self.significance:
-            reason = f"{counted(units, 'image')} with {counted(count, 'outline')} can show p = {least:.2g} at best"
+        row |= {"compared": units, "least_p": 1 / (units + 1), "p": _rank(joint(found.scores))}
+        row |= {f"p_{test}": _rank(scores) for test, scores in found.scores.items()}
+        if not reason and row["least_p"] > self.significance:
+            what = f"{counted(units, 'image')} with {counted(count, 'outline')}"
+            row["reason"] = f"{what} can show p = {row['least_p']:.2g} at best"
         every = quantities(measured.scale, measured.form, found.kept)
         ratios = {name: float(np.exp(every[name] - found.compared.usual[name])) for name in QUANTITIES}
         part = drawn(measured, count, [self.settings.seed, _QUERY])
         own = quantities(part.scale, part.form, found.kept)
         unusual = [name for name in QUANTITIES if self._is_unusual(found.compared.quantities[name], float(own[name]))]
-        return {
-            **row,
-            "compared": units,
-            **p_values,
-            "p": _rank(joint(found.scores)),
-            "least_p": least,
-            "differs": None,
-            "reason": reason,
-            "what": what_differs(ratios, unusual),
-            **ratios,
-            "remarks": "; ".join(remarks),
-        }
+        return row | ratios | {"what": what_differs(ratios, unusual)}
 
     def _is_unusual(self, usual: Real, value: float) -> bool:
         values = np.append(usual, value)
@@ -401,9 +394,9 @@ class Reference(Saved):
 
         It follows from the numbers of outlines of all images alone, the query's included.
         """
-        if self.outlines is not None:
-            return min(self.outlines, own)
         numbers = self._numbers(size)
+        if self.outlines is not None or not max(numbers):
+            return min(self.outlines or own, own, max(numbers))
         compared = min(max(self._needed, ceil(_COMPARED * len(numbers))), len(numbers))
         return min(sorted([*numbers, own], reverse=True)[compared], own) or min(own, 1)
 
@@ -534,8 +527,9 @@ class Reference(Saved):
                 points = {test: np.stack([getattr(part, test) for part in before]) for test in TESTS}
                 points["form"] = points["form"][..., kept]
                 scores = joint({test: unlikeness(some).scores for test, some in points.items() if some.size})
-                larger = int((scores > scores[-1] * (1 + _ROUNDING)).sum())
-                equal = int((scores >= scores[-1] * (1 - _ROUNDING)).sum()) - larger
+                tie = _ROUNDING * abs(scores[-1])
+                larger = int((scores > scores[-1] + tie).sum())
+                equal = int((scores >= scores[-1] - tie).sum()) - larger
                 p_values.append((larger + (1 - ties.random()) * equal) / len(scores))
                 remarks.append("")
         p = np.array(p_values, dtype=np.float64)

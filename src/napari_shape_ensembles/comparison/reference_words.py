@@ -60,6 +60,11 @@ def acquisition(
     remarks : list of str
         What else to know.
     """
+    if len(query) and not count:
+        return (
+            f"at its pixels, of {max(query.pixel_size or (0,)):g} {query.unit}, no outline of the reference is left",
+            [],
+        )
     if not count:
         left_out = "; ".join(f"{number} {why}" for why, number in query.dropped.items())
         return "it has no usable outline" + (f" ({left_out})" if left_out else ""), []

@@ -14,14 +14,14 @@ from ..archive import Tree
 from ..checks import RandomState, Sealed
 from ..mmd import MMDTest, dependence_test
 from ..mmd.dependence import DependenceTest
-from ..mmd.replicates import DRAWS, Hypothesis
+from ..mmd.replicates import DRAWS, Hypothesis, precision_differs
 from ..outlines import Ensemble, Quality, exchange, quality
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..shapes import ShapeSpace
 from . import answer, records
 from .common_form import COMMON, unexplained
-from .design import cannot_reach, numbers_below
+from .design import cannot_reach, numbers_below, unequal_precision
 from .detectable import Detectable, detectable_differences, planned_power, require_curves_permuted
 from .display import MARK, LayerData, curve_layer_data, summary_html
 from .estimates import estimates
@@ -38,6 +38,8 @@ from .verdict import (
     DEPENDS_ON_ARCHETYPE,
     DIFFERS,
     INCONCLUSIVE,
+    PERMUTATION,
+    SMALL_SAMPLE,
     inconclusive,
     smallest_p_value,
     table_row,
@@ -109,6 +111,9 @@ class Comparison(Sealed, Saved):
     small_sample : (float, float), optional
         If images were permuted: p-values of undulation and scale by the small-sample test
         (`mmd.replicates.small_sample_test`), for few images.
+    decided_by : {"permutation", "small-sample"}
+        What decides: the small-sample test where permutations of images or replicates cannot, because there are too few
+        of them, or because those of one sample have far fewer outlines. `undulation` and `scale` are then that test.
     note : str
         Preprocessing of the outlines: those of smaller pixels resampled at the size of the larger, or why not.
     inputs : Inputs, optional
@@ -150,6 +155,7 @@ class Comparison(Sealed, Saved):
     blocks: Index | None = None
     p_adjusted: tuple[float, float] | None = None
     small_sample: tuple[float, float] | None = None
+    decided_by: str = PERMUTATION
     note: str = ""
     inputs: Inputs | None = None
 
@@ -188,7 +194,13 @@ class Comparison(Sealed, Saved):
         m, n = self.unit_counts
         if self.replicates is None:
             return smallest_p_value(m, n, self.settings.permutations)
-        return Hypothesis(np.arange(m + n) >= m, self.blocks).least_p(max(self.settings.permutations, DRAWS))
+        return self._hypothesis.least_p(max(self.settings.permutations, DRAWS))
+
+    @property
+    def _hypothesis(self) -> Hypothesis:
+        """The hypothesis that the replicates of both samples are equal."""
+        m, n = self.unit_counts
+        return Hypothesis(np.arange(m + n) >= m, self.blocks)
 
     @property
     def withheld(self) -> str:
@@ -205,11 +217,16 @@ class Comparison(Sealed, Saved):
         """Why the p-values cannot reach the significance level; None if they can."""
         settings = self.settings
         if self.replicates is not None:
-            if self.least_p <= settings.significance:
+            if self.decided_by == SMALL_SAMPLE:
+                return None
+            if precision_differs(self._hypothesis, counts := np.bincount(self.replicates)):
+                first = np.arange(len(counts)) < self.unit_counts[0]
+                return unequal_precision(float(counts[first].mean()), float(counts[~first].mean()), self.permuted)
+            if self.least_p <= settings.test_level:
                 return None
             blocked = self.blocks is not None
-            return cannot_reach(*self.unit_counts, settings.significance, self.least_p, self.permuted, blocked=blocked)
-        return inconclusive(len(self.a), len(self.b), settings.permutations, settings.significance, null=settings.null)
+            return cannot_reach(*self.unit_counts, settings.test_level, self.least_p, self.permuted, blocked=blocked)
+        return inconclusive(len(self.a), len(self.b), settings.permutations, settings.test_level, null=settings.null)
 
     @property
     def undecided(self) -> str:
@@ -219,7 +236,7 @@ class Comparison(Sealed, Saved):
         if self.replicates is not None:
             return f"too few {self.permuted}"
         settings, counts = self.settings, (len(self.a), len(self.b))
-        with_more = inconclusive(*counts, _MANY_PERMUTATIONS, settings.significance, null=settings.null)
+        with_more = inconclusive(*counts, _MANY_PERMUTATIONS, settings.test_level, null=settings.null)
         return "too few curves" if with_more else "too few permutations"
 
     @cached_property
@@ -619,6 +636,7 @@ class Comparison(Sealed, Saved):
             "matches": {name: getattr(self, name) for name in ("ambiguous", *_FLAGS)},
             "versions": dict(self.versions),
             "permuted": self.permuted,
+            "decided_by": self.decided_by,
             **{name: kept for name in ("replicates", "blocks") if (kept := getattr(self, name)) is not None},
             **({} if self.p_adjusted is None else {"p_adjusted": list(self.p_adjusted)}),
             **({} if self.small_sample is None else {"small_sample": list(self.small_sample)}),
@@ -651,6 +669,7 @@ class Comparison(Sealed, Saved):
             blocks=numbers_below(tree, "blocks", total, total) if "blocks" in tree else None,
             p_adjusted=records.pair(tree, "p_adjusted"),
             small_sample=records.pair(tree, "small_sample"),
+            decided_by=records.value(tree, "decided_by", str),
             note=records.value(tree, "note", str),
             inputs=Inputs.of_tree(records.value(tree, "inputs", dict)) if "inputs" in tree else None,
             **{name: records.value(parts["matches"], name, bool) for name in _FLAGS},

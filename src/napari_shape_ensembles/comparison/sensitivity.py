@@ -73,7 +73,7 @@ class ArchetypeSensitivity:
             for test in ("undulation", "scale")
         }
         title = f"{self.cases[0]} with every archetype" if self.stable else "the result depends on the archetype"
-        return plot_sensitivity(p_values, self.comparisons[0].settings.significance, title, ax)
+        return plot_sensitivity(p_values, self.comparisons[0].settings.test_level, title, ax)
 
     def summary(self) -> str:
         """Return the result as one sentence."""

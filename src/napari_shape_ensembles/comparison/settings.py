@@ -57,7 +57,7 @@ class Settings:
     )
     significance: float = parameter(
         SIGNIFICANCE,
-        "Significance level α of each of the two tests; the family-wise error rate of the result is at most 2α.",
+        "Significance level of the row: its family-wise error rate. Each of the two tests has half of it (Bonferroni).",
         above=0,
         below=1,
         step=0.01,
@@ -204,13 +204,18 @@ class Settings:
         if isinstance(self.bandwidth, tuple) and len(set(self.bandwidth)) < len(self.bandwidth):
             raise ValueError(f"bandwidth contains a multiple twice: {self.bandwidth!r}")
 
+    @property
+    def test_level(self) -> float:
+        """Level of each of the two tests: half of `significance`, which is that of the row (Bonferroni)."""
+        return self.significance / 2
+
     def permutes_curves(self, *replicates: int) -> bool:
         """Whether single curves are permuted between two groups with these numbers of images or replicates."""
         return self.permute == "curves" or (self.permute == "auto" and max(replicates) < 2)
 
     @classmethod
     def paper(cls, **changes: Any) -> "Settings":
-        """Return the settings of the paper: arc length, one raw match, a random archetype, raw coordinates.
+        """Return the settings of the paper: arc length, one raw match, a random archetype, raw coordinates, level 0.02.
 
         Other settings may be passed by name.
         """
@@ -220,6 +225,7 @@ class Settings:
             "coordinates": "raw",
             "archetype": "random",
             "interpolation": "spline",
+            "significance": 0.02,
             "bins": 0,
             "approximate_above": 0,
         }

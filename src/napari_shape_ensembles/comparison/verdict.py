@@ -30,6 +30,8 @@ ROW_SENTENCES = MappingProxyType(
 )
 
 INCONCLUSIVE = "inconclusive"
+#: What decides a row: permutations, or, where these cannot, the small-sample test (`mmd.replicates`).
+PERMUTATION, SMALL_SAMPLE = "permutation", "small-sample"
 #: What differs, for every row of the truth table.
 DIFFERS = MappingProxyType({"1∧1": "nothing", "0∧1": "form", "1∧0": "scale", "0∧0": "both"})
 DEPENDS_ON_ARCHETYPE = "the result depends on the archetype: use the mean or the least symmetric outline"
@@ -51,7 +53,7 @@ def table_row(undulation_rejected: bool, scale_rejected: bool) -> str:
 
 def reachable(settings: Settings, least: Any, permuted: Any) -> Any:
     """Whether least p-values reach the level; those of permuted curves half of it, as they vary with the draw."""
-    return least <= np.where(permuted == "curves", 0.5, 1) * settings.significance * (1 + ROUNDING)
+    return least <= np.where(permuted == "curves", 0.5, 1) * settings.test_level * (1 + ROUNDING)
 
 
 def smallest_p_value(m: int, n: int, permutations: int) -> float:
@@ -84,7 +86,7 @@ def inconclusive(m: int, n: int, permutations: int, significance: float, *, null
     """
     drawn, limit = permutations if null == "permutation" else _ANY_NUMBER, significance / 2 * (1 + ROUNDING)
     if smallest_p_value(m, n, drawn) > limit:
-        reach = f"cannot reach p ≤ {significance / 2:g}, half the significance level"
+        reach = f"cannot reach p ≤ {significance / 2:g}, half the level of a test"
         repeats = smallest_p_value(m, n, _ANY_NUMBER)
         if repeats > limit:
             return f"{m} and {n} curves {reach}: add images or lower the minimum size"

@@ -128,7 +128,7 @@ class Explanation:
             *([Statement(_INCONCLUSIVE)] if inconclusive else []),
             *(statements(self.comparison) or [Statement("No difference was detected.")]),
             *([Statement(over_images)] if by_images else []),
-            *self._form_statements(self.comparison.settings.significance),
+            *self._form_statements(self.comparison.settings.test_level),
         )
 
     def _form_statements(self, level: float) -> list[Statement]:
@@ -201,7 +201,7 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     _check_curve_counts(comparison)
     image = comparison.replicates
     draws = _draws(comparison, image)
-    level = comparison.settings.significance
+    level = comparison.settings.test_level
     with reporting(progress):
         _report_step("measuring curves")
         measured = properties(space.reconstruct(t, l))

@@ -112,7 +112,8 @@ def methods(
     )
     said.append(
         f"Both were compared by the maximum mean discrepancy (Gretton et al. 2012), with p-values from "
-        f"{_null(result)}, at a level of {settings.significance:g} each (seed {settings.seed}).{_combination(result)}"
+        f"{_null(result)}, each at a level of {settings.test_level:g}, so that the result has a level of "
+        f"{settings.significance:g} (seed {settings.seed}).{_combination(result)}"
     )
     if has_ratios := "times" in known.sentence:
         how = "Student's (Welch's) over the means of images"

@@ -156,7 +156,7 @@ def paragraphs(explanation: Explanation) -> tuple[str, ...]:
         )
     method = (
         f"{rests}. The parts of each test, the modes and the descriptors are families; their adjusted p-values hold "
-        f"for the family as a whole, at the level {result.settings.significance:g}. {alone}"
+        f"for the family as a whole, at the level {result.settings.test_level:g}. {alone}"
     )
     return (counts, *explanation.sentences(), method)
 

@@ -25,6 +25,8 @@ _MAX_PAGES = 1000
 _MAX_COMPRESSION_RATIO = 2000
 # Modes that must be converted to get colors: CMYK, and grayscale or palette with alpha.
 _MIN_IS_WHITE = 0
+# Index that VOC gives to the pixels around objects, which belong to none.
+_VOID = 255
 _READ_AS = {"CMYK": "RGB", "LA": "RGBA", "PA": "RGBA"}
 
 
@@ -148,6 +150,7 @@ def _labels_with_palette(path: StrPath) -> NDArray[Any] | None:
 
     with Image.open(path) as image:
         indices = np.asarray(image)
+    indices = np.where(indices == _VOID, 0, indices)
     return indices if content_of(indices) in ("labels", "classes") else None
 
 

@@ -12,9 +12,9 @@ from ..archive import ContentError, StrPath
 from ..budget import reserve, reserve_curves
 from ..outlines.reasons import Reason
 from ..words import listed
-from .columns import jumps
 from .content import bytes_of, number_in
 from .curve_table import FORMAT, LAYOUT, Found, positions
+from .outline_order import outlines_in
 
 # Steps (row, column) of the eight directions, counterclockwise from the right: 3 2 1 / 4 * 0 / 5 6 7.
 _DIRECTIONS = np.array([(0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1)], dtype=np.float64)
@@ -145,10 +145,8 @@ def read_coordinates(path: StrPath) -> Found:
     reserve_curves(len(lines))
     blocks = [list(block) for some, block in groupby(lines, lambda line: bool(line.strip())) if some]
     curves = [positions(_numbers(block)) for block in blocks]
-    if len(curves) == 1 and (count := jumps(curves[0])):
-        raise ContentError(
-            f"its vertices jump {count} times, and no blank lines tell its outlines apart: put one between any two"
-        )
+    if len(curves) == 1 and (count := outlines_in(curves[0])):
+        raise ContentError(f"holds at least {count} outlines that no blank lines tell apart: put one between any two")
     stem = Path(path).stem
     names = [stem] if len(curves) == 1 else [f"{stem}/{number}" for number in range(1, len(curves) + 1)]
     return Found(curves, names)

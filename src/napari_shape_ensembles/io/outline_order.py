@@ -87,19 +87,25 @@ def _fault(curve: Real) -> Reason | None:
         return None
     if missing.any() and (curve[~missing] >= 0).all():
         return _MISSING
-    if len(curve) >= MANY_VERTICES and _are_several(curve):
+    if outlines_in(curve):
         return _SEVERAL
     return _CROSSING if _crosses_everywhere(curve) else None
 
 
-def _are_several(curve: Real) -> bool:
-    """Whether a curve consists of closed outlines, with jumps between them."""
+def outlines_in(curve: Real) -> int:
+    """Return the number of closed outlines of which a curve consists, with jumps between them; 0 for one outline.
+
+    The pieces between the long edges of an outline, such as the corners of a rectangle, are not closed.
+    """
+    if len(curve) < MANY_VERTICES:
+        return 0
     lengths = np.linalg.norm(np.roll(curve, -1, axis=0) - curve, axis=1)
     jumps = np.flatnonzero(lengths > MIN_JUMP * np.median(lengths)) + 1
     if len(jumps) < 2:
-        return False
+        return 0
     pieces = np.split(np.roll(curve, -jumps[0], axis=0), jumps[1:] - jumps[0])
-    return all(len(piece) >= _MIN_PIECE and is_closed(piece) for piece in pieces)
+    closed = sum(len(piece) >= _MIN_PIECE and is_closed(piece) for piece in pieces)
+    return len(pieces) if 2 * closed > len(pieces) else 0
 
 
 def _crosses_everywhere(curve: Real) -> bool:

@@ -18,7 +18,9 @@ from ..compiled import kernels
 from ..progress import each_block, one_library_thread, over_blocks
 
 #: Defaults of all tests: significance level and number of permutations.
-SIGNIFICANCE, PERMUTATIONS = 0.01, 1000
+SIGNIFICANCE, PERMUTATIONS = 0.05, 1000
+#: Up to so many permutations are drawn while the Monte-Carlo error of a p-value matters for a decision.
+MOST_PERMUTATIONS = 25_000
 
 Kernel = Literal["gaussian", "energy", "mean"]
 
@@ -163,6 +165,7 @@ class Distances:
         self.given, self.centre = points, points.mean(axis=0)
         self.order = order
         self.kind = type(self)
+        self._medians: dict[int, float] = {}
 
     def __len__(self) -> int:
         return len(self.given)
@@ -185,7 +188,9 @@ class Distances:
 
     def median(self, seed: int) -> float:
         """Median distance of the points in their original order, the unit of widths; see `median_distance`."""
-        return median_distance(median_subset(self.given, seed) - self.centre, seed)
+        if seed not in self._medians:
+            self._medians[seed] = median_distance(median_subset(self.given, seed) - self.centre, seed)
+        return self._medians[seed]
 
     @staticmethod
     def kernel(squared: Real, width: float) -> Real:

@@ -19,8 +19,8 @@ from .kernel import Distances, MeanDistances, Single, group_sums, quadratic_form
 
 # Squared statistics closer than this are equal up to rounding error.
 TIE = 1e-13
-# Below this many points double precision costs hardly more.
-SINGLE_PRECISION_FROM = 1000
+# Below this many points, or values of weights, double precision costs hardly more.
+SINGLE_PRECISION_FROM, _SINGLE_PRECISION_WEIGHTS = 1000, 2_000_000
 # Elements per chunk of weights: 256 MiB in single precision.
 CHUNK = 2**26
 # Minimum number of bins in the smaller sample: at most a fiftieth of it is left over and keeps its label.
@@ -77,8 +77,8 @@ class Labellings:
         return self.indicators(which) - np.float32(self.first / self.total)
 
 
-# The labelings drawn last, shared by the tests of a comparison.
-drawn: dict[tuple[int, int, int, int, int], Labellings] = {}
+# The labelings drawn last, shared by the tests of a comparison: fewer of them are the first of these.
+drawn: dict[tuple[int, int, int, int], Labellings] = {}
 
 
 def bin_size(first: int, total: int, bins: int) -> int:
@@ -105,9 +105,9 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: 
         of the bins are a subgroup of those of the points, so the level of the test is exact.
     """
     permutations = whole(permutations, "permutations", least=1)
-    key = first, total, permutations, seed, bins
-    if (known := drawn.get(key)) is not None:
-        return known
+    key = first, total, seed, bins
+    if (known := drawn.get(key)) is not None and len(known) > permutations:
+        return replace(known, bits=known.bits[: 1 + permutations])
     # The observed labeling, with the bins that are permuted.
     labels = Labellings(np.packbits(np.arange(total)[None] < first, axis=1), first, total)
     movable: slice | Index = slice(None)
@@ -211,7 +211,8 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
             Statistics(distances, labels, s, _forms(labels, sums)) for s, sums in zip(bandwidths, sums_of, strict=True)
         ]
     count = len(labels)
-    single = len(distances) >= SINGLE_PRECISION_FROM
+    many = count * len(distances) >= _SINGLE_PRECISION_WEIGHTS
+    single = len(distances) >= SINGLE_PRECISION_FROM or many
     probes = np.arange(min(1 + PROBES, count) if single else 0)
     approximate, exact = [], []
     parts = chunks(count, labels.total, CHUNK if single else CHUNK // 2)

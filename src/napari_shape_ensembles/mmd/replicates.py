@@ -16,22 +16,26 @@ from math import comb, factorial, prod
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc
+from scipy.special import fdtrc, fdtri, stdtr
 
 from .._types import Index, Real
 from ..progress import cancellation_check
+from .contrasts import welch
 from .kernel import KERNELS, SIGNIFICANCE, Kernel, group_sums, median_distance
 from .permutations import nystrom_features
-from .two_sample import MMDTest, Widths, widths
+from .two_sample import MMDTest, Widths, monte_carlo_error, widths
 
 #: Up to this many labelings are enumerated; otherwise `DRAWS` are drawn at random.
-MAX_ENUMERATED, DRAWS = 20_000, 9_999
+MAX_ENUMERATED, DRAWS = 20_000, 24_999
 # With more points than this the kernel is projected on this many of them (Nyström approximation).
 NYSTROM_FROM, _FEATURES = 20_000, 512
 # Statistics that differ by less than this fraction of the largest are equal up to rounding error.
 _TIE = 1e-10
 # A kernel that varies by no more than this fraction of its largest value between replicates is constant up to rounding.
 _CONSTANT_KERNEL = 1e-13
+# Ratio of the groups' mean 1/n, and variance of a contrast relative to that under permutation, beyond which replicates
+# of unequal numbers of points n are not exchanged.
+_MAX_PRECISION_RATIO, _MAX_CONTRAST_VARIANCE = 2.0, 1.1
 # Elements per product of labelings and kernel, which fit in the CPU cache.
 _CHUNK = 2**16
 
@@ -173,6 +177,10 @@ class Rearrangements:
     def least_p(self) -> float:
         """Smallest attainable p-value."""
         return max(self.alike / self.labellings, 0.0 if self.complete else 1 / len(self.orders))
+
+    def error_of(self, p_value: float) -> float:
+        """Monte-Carlo error of a p-value."""
+        return 0.0 if self.complete else monte_carlo_error(p_value, len(self.orders) - 1)
 
 
 def rearrangements(
@@ -333,6 +341,8 @@ class ReplicateTest:
         Number of distinct labelings.
     complete : bool
         Whether all of them were enumerated.
+    p_error : float
+        Monte-Carlo error (standard error) of the p-value; 0 if they were.
     """
 
     p_value: float
@@ -341,6 +351,7 @@ class ReplicateTest:
     least_p: float = 0.0
     labellings: int = 0
     complete: bool = True
+    p_error: float = 0.0
 
     def rejected(self, significance: float = SIGNIFICANCE) -> bool:
         """Whether the hypothesis is rejected at a level."""
@@ -359,6 +370,9 @@ class Hypothesis:
         Replicates are permuted only within a block, and block means are removed.
     covariates : (U, z) array, optional
         Removed by regression (Freedman and Lane), which makes the test approximate.
+    weights : (U,) array, optional
+        Multiples in which the replicates are given, such as the inverse standard errors of their means: the columns
+        are multiplied by them, too.
 
     References
     ----------
@@ -377,6 +391,7 @@ class Hypothesis:
     columns: Real | NDArray[np.bool_]
     blocks: Index | None = None
     covariates: Real | None = None
+    weights: Real | None = None
 
     @cached_property
     def nuisance(self) -> Real:
@@ -387,12 +402,15 @@ class Hypothesis:
         if self.covariates is not None:
             parts.append(np.asarray(self.covariates, dtype=np.float64).reshape(len(self.columns), -1))
         constant = np.full((len(self.columns), 1), len(self.columns) ** -0.5)
-        return np.concatenate([constant, _orthonormal(_centred(np.concatenate(parts, axis=1)))], axis=1)
+        columns = np.concatenate([constant, _orthonormal(_centred(np.concatenate(parts, axis=1)))], axis=1)
+        return columns if self.weights is None else np.linalg.qr(columns * self.weights[:, None])[0]
 
     @cached_property
     def tested(self) -> Real:
         """Orthonormal basis of the tested columns, orthogonal to the nuisance columns: (U, q')."""
         columns = _centred(np.asarray(self.columns, dtype=np.float64).reshape(len(self.columns), -1))
+        if self.weights is not None:
+            columns = columns * self.weights[:, None] / np.linalg.norm(self.weights) * len(columns) ** 0.5
         return _orthonormal(columns - self.nuisance @ (self.nuisance.T @ columns))
 
     def least_p(self, draws: int = DRAWS) -> float:
@@ -559,13 +577,15 @@ def replicate_test(
     deciding, by = parts[int(each[:, 0].argmin())]
     observed = _forms(kernels[deciding].between, by.tested, drawn.orders[:1])[0]
     smallest = each[:, 0].reshape(-1, len(kernels)).min(axis=0)
+    p_value = float(np.mean(joint <= joint[0]))
     return ReplicateTest(
-        float(np.mean(joint <= joint[0])),
+        p_value,
         float(np.sqrt(max(observed, 0.0))),
         dict(zip(kernels, smallest.tolist(), strict=True)),
         drawn.least_p,
         drawn.labellings,
         drawn.complete,
+        drawn.error_of(p_value),
     )
 
 
@@ -610,14 +630,18 @@ def replicate_mmd_test(
         mmd = np.sqrt(np.maximum(own, 0) * factor)
         alone, rejected = float(p_values[0]), bool(p_values[0] <= significance)
         threshold = _threshold(mmd, p_values, significance, rejected)
-        tests[name] = MMDTest(float(mmd[0]), alone, threshold, rejected, one.bandwidth, mmd[1:], significance)
+        error = drawn.error_of(alone)
+        tests[name] = MMDTest(
+            float(mmd[0]), alone, threshold, rejected, one.bandwidth, mmd[1:], significance, p_error=error
+        )
     if len(tests) == 1:
         return next(iter(tests.values()))
     deciding = list(tests)[int(each[:, 0].argmin())]
     test, rejected = tests[deciding], p_value <= significance
     mmd = np.append(test.mmd, test.null)
     threshold = _threshold(mmd, each[list(tests).index(deciding)], critical, rejected)
-    return replace(test, p_value=p_value, rejected=rejected, threshold=threshold, parts=tests)
+    error = drawn.error_of(p_value)
+    return replace(test, p_value=p_value, rejected=rejected, threshold=threshold, parts=tests, p_error=error)
 
 
 def _threshold(mmd: Real, p_values: Real, level: float, rejected: bool) -> float:
@@ -811,6 +835,10 @@ class SmallSampleTest:
         """Whether the hypothesis is rejected at a level."""
         return self.p_value <= significance
 
+    def f_at(self, p_value: float) -> float:
+        """F statistic with a p-value."""
+        return float(fdtri(*self.freedom, 1 - p_value))
+
 
 def replicate_means(points: Real, replicate: Index) -> tuple[Real, Real]:
     """Means of the replicates' points (U, c), and pooled standard deviations within replicates (c,)."""
@@ -820,7 +848,60 @@ def replicate_means(points: Real, replicate: Index) -> tuple[Real, Real]:
     return means, np.sqrt(squares / max(len(points) - len(counts), 1))
 
 
-def small_sample_test(means: Real, within: Real, hypothesis: Hypothesis) -> SmallSampleTest:
+def precision_differs(hypothesis: Hypothesis, counts: Index) -> bool:
+    """Whether replicates' numbers of points depend so much on what is tested that they cannot be exchanged.
+
+    The mean of n points has variance σ_b² + σ_w²/n: permuting replicates of few and of many points is exact only if
+    few and many are equally common in all groups. Here 1/n, the variance of a mean without variation between
+    replicates, must not differ by more than a factor of two between groups, and must not make the variance of the
+    tested contrast larger by more than a tenth than it is under permutation. (At these limits permutations reject in
+    up to 1.4 times the level; see `benchmarks/unequal_precision.py`.)
+
+    Parameters
+    ----------
+    hypothesis : Hypothesis
+    counts : (U,) array of int
+        Number of points of each replicate.
+    """
+    tested, nuisance, variance = hypothesis.tested, hypothesis.nuisance, 1 / np.asarray(counts, dtype=np.float64)
+    if not tested.shape[1] or np.ptp(counts) == 0:
+        return False
+    fitted = variance.mean() + tested @ (tested.T @ variance)
+    contrast = float((tested**2 * variance[:, None]).sum()) / tested.shape[1]
+    free = 1 - (nuisance**2).sum(axis=1)
+    permuted = float(variance @ free) / (len(counts) - nuisance.shape[1])
+    return bool(fitted.max() > _MAX_PRECISION_RATIO * fitted.min() or contrast > _MAX_CONTRAST_VARIANCE * permuted)
+
+
+def precisions(squares: Real, within: float, counts: Index, hypothesis: Hypothesis) -> Real:
+    """Inverse standard deviations of the means of replicates, up to a factor, (U,).
+
+    √(σ_b² + σ_w²/n) with the variance σ_b² between replicates by the method of moments (DerSimonian and Laird 1986),
+    whatever is tested: it does not depend on the assignment of replicates to groups.
+
+    Parameters
+    ----------
+    squares : (U, U) array
+        Inner products of the means.
+    within : float
+        Variance σ_w² of the points within replicates, summed over coordinates.
+    counts : (U,) array of int
+    hypothesis : Hypothesis
+        Its nuisance columns are removed.
+    """
+    root = np.sqrt(counts.astype(np.float64))
+    nuisance = replace(hypothesis, weights=root).nuisance
+    scaled = squares * np.outer(root, root)
+    rest = float(np.trace(scaled) - np.einsum("uz,uv,vz->", nuisance, scaled, nuisance))
+    expected = within * (len(counts) - nuisance.shape[1])
+    unit = float(counts.sum() - (nuisance**2 * counts[:, None]).sum())
+    between = max(rest - expected, 0.0) / unit
+    return np.asarray(1 / np.sqrt(between / within + 1 / counts) if within > 0 else np.ones(len(counts)))
+
+
+def small_sample_test(
+    means: Real, within: Real, hypothesis: Hypothesis, counts: Index | None = None
+) -> SmallSampleTest:
     """Test a hypothesis on one score per replicate: an F test that holds its level with three replicates a side.
 
     Parameters
@@ -830,6 +911,8 @@ def small_sample_test(means: Real, within: Real, hypothesis: Hypothesis) -> Smal
     within : (c,) array
         Standard deviations within replicates, the unit of the comparison; see `replicate_means`.
     hypothesis : Hypothesis
+    counts : (U,) array of int, optional
+        Number of points of each replicate; by default they are equal.
 
     Returns
     -------
@@ -848,6 +931,12 @@ def small_sample_test(means: Real, within: Real, hypothesis: Hypothesis) -> Smal
     the total sum of squares, which does not involve the hypothesis, and on the deviations within, so for Gaussian means
     of replicates with one covariance matrix F is exact, however few there are. (The weighting was chosen on simulated
     shifts of one, three and all components; see `benchmarks/replicates.py`.)
+
+    With unequal `counts` means and columns are first divided by the means' standard errors (`precisions`): a weighted
+    regression, which is approximate. Between two groups with unequal numbers of replicates, whose `precision_differs`,
+    the p-value is at least half that of Welch's t-test of the scores, with at most the degrees of freedom of two groups
+    as small as the smaller one: the weights are estimated, and a deviant replicate of a small group weighs too much.
+    (Rates of rejection at 0.025 were at most 0.036 in the designs of `benchmarks/unequal_precision.py`.)
 
     References
     ----------
@@ -868,22 +957,45 @@ def small_sample_test(means: Real, within: Real, hypothesis: Hypothesis) -> Smal
     """
     require_testable(hypothesis)
     means = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
+    given, units = hypothesis, np.asarray(within)
+    varying = (units > 0) & (np.ptp(means, axis=0) > 1e-9 * np.abs(means).max(axis=0))
+    if counts is not None and np.ptp(counts) and varying.any():
+        scaled = means[:, varying] / units[varying]
+        weights = precisions(scaled @ scaled.T, float(varying.sum()), counts, hypothesis)
+        means, hypothesis = means * weights[:, None], replace(hypothesis, weights=weights)
     nuisance, tested = hypothesis.nuisance, hypothesis.tested
     left = means - nuisance @ (nuisance.T @ means)
     spread = np.linalg.norm(left, axis=0)
     varies = spread > 1e-9 * np.maximum(np.abs(means).max(axis=0), np.finfo(float).tiny)
     # If replicates are single points, all components are scaled to equal variance.
-    unit = np.where(np.asarray(within) > 0, within, spread)[varies]
+    unit = np.where(units > 0, units, spread)[varies]
     left = left[:, varies] * spread[varies] / unit**2
     freedom = tested.shape[1], len(means) - nuisance.shape[1] - tested.shape[1]
     if not left.shape[1]:
         return SmallSampleTest(1.0, 0.0, freedom)
-    scores = left @ np.linalg.svd(left, full_matrices=False)[2][0]
+    direction = np.linalg.svd(left, full_matrices=False)[2][0]
+    scores = left @ direction
     explained_squares = float(((tested.T @ scores) ** 2).sum())
     rest = max(float((scores**2).sum()) - explained_squares, np.finfo(float).tiny)
     with np.errstate(over="ignore"):  # identical replicates: infinite, and p = 0
         f = (explained_squares / freedom[0]) / (np.float64(rest) / freedom[1])
-    return SmallSampleTest(float(fdtrc(*freedom, f)), float(f), freedom)
+    p_value = float(fdtrc(*freedom, f))
+    if hypothesis.weights is not None and counts is not None:
+        unweighted = (means[:, varies] / hypothesis.weights[:, None]) @ (direction * spread[varies] / unit**2)
+        p_value = max(p_value, _welch_p(unweighted, given, counts) / 2)
+    return SmallSampleTest(p_value, float(f), freedom)
+
+
+def _welch_p(scores: Real, hypothesis: Hypothesis, counts: Index) -> float:
+    """p-value of Welch's t-test of two unequally large groups whose precision differs; 0 for other hypotheses."""
+    groups = np.asarray(hypothesis.columns).reshape(len(scores), -1)
+    second = groups[:, 0] > groups[:, 0].min()
+    sizes = np.bincount(second, minlength=2)
+    two = groups.shape[1] == 1 and len(np.unique(groups)) == 2 and hypothesis.nuisance.shape[1] == 1
+    if not two or sizes[0] == sizes[1] or not precision_differs(hypothesis, counts):
+        return 0.0
+    value, error, freedom = (float(one) for one in welch(scores[~second], scores[second]))
+    return 2 * float(stdtr(freedom, -abs(value) / max(error, np.finfo(float).tiny))) if freedom > 0 else 1.0
 
 
 def least_p(m: int, n: int) -> float:
@@ -891,13 +1003,16 @@ def least_p(m: int, n: int) -> float:
     return (2 if m == n else 1) / comb(m + n, m)
 
 
-def replicates_needed(significance: float, parts: int = 1) -> int:
-    """Minimum number of replicates a side for any one of several parts to reach a level by permutation.
+def replicates_needed(significance: float) -> int:
+    """Minimum number of replicates a side that reach a level by permutation, whichever part differs.
+
+    The joint test of several parts has the least p-value of a single one: ties between labelings that are the most
+    extreme in some part are broken by how extreme they are.
 
     Examples
     --------
     >>> from napari_shape_ensembles.mmd.replicates import replicates_needed
-    >>> replicates_needed(0.05), replicates_needed(0.01, parts=3)
-    (4, 6)
+    >>> replicates_needed(0.05), replicates_needed(0.025), replicates_needed(0.005)
+    (4, 5, 6)
     """
-    return next(count for count in itertools.count(1) if parts * least_p(count, count) <= significance)
+    return next(count for count in itertools.count(1) if least_p(count, count) <= significance)

@@ -223,13 +223,18 @@ def labels_of_colours(pixels: NDArray[Any]) -> NDArray[np.int32] | None:
 
     None for all other images. The background is black, or the most common color of the border.
     """
-    if pixels.ndim != 3 or pixels.dtype != np.uint8 or pixels.shape[2] not in (3, 4):
+    if pixels.ndim != 3 or pixels.dtype not in (np.uint8, np.uint16) or pixels.shape[2] not in (3, 4):
         return None
     some = pixels[::_EVERY_ROW, :, :3]
     if pixels.shape[1] < 2 or (some[:, 1:] == some[:, :-1]).all(axis=2).mean() < _MIN_FLAT_FRACTION:
         return None  # as nearly all images
     red, green, blue = (pixels[..., channel].astype(np.int64) for channel in range(3))
-    codes = (red << 16) | (green << 8) | blue
+    if (red == green).all() and (green == blue).all():  # perhaps the labels themselves
+        content = content_of(red)
+        return (
+            red.astype(np.int32) if content == "labels" else objects_of_classes(red) if content == "classes" else None
+        )
+    codes = (red << 32) | (green << 16) | blue
     border = np.concatenate([codes[0], codes[-1], codes[:, 0], codes[:, -1]])
     values, counts = np.unique(border, return_counts=True)
     outside = 0 if (codes == 0).any() else int(values[np.argmax(counts)])
@@ -239,8 +244,6 @@ def labels_of_colours(pixels: NDArray[Any]) -> NDArray[np.int32] | None:
     numbers = np.where(codes == outside, 0, numbers.reshape(codes.shape) + 1)
     if content_of(numbers) not in ("labels", "classes"):
         return None
-    if (red == green).all() and (green == blue).all():  # the labels themselves
-        return red.astype(np.int32)
     return objects_of_classes(numbers)
 
 
@@ -266,7 +269,7 @@ def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDAr
         )
     content = "grey" if insist is False else content_of(pixels)
     if content == "grey" and insist is not False and (coloured := labels_of_colours(pixels)) is not None:
-        return coloured, f"holds {coloured.max()} objects in flat colors, and is not segmented"
+        return coloured, f"holds {len(np.unique(coloured)) - 1} objects in flat colors, and is not segmented"
     if content == "grey" and insist:
         if pixels.ndim != 2:
             raise ValueError("labels must be one plane of integers, not a color image")

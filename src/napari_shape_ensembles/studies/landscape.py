@@ -206,10 +206,10 @@ class DecisionLandscape:
     def inconclusive(self) -> str | None:
         """Why no cell has a row: too few curves or permuted images, or faults of the outlines; None otherwise."""
         if self.images is not None:
-            least, level = least_p(*self.images), self.settings.significance
+            least, level = least_p(*self.images), self.settings.test_level
             reason = cannot_reach(*self.images, level, least) if least > level else None
         else:
-            reason = inconclusive(*self.sizes, self.settings.permutations, self.settings.significance)
+            reason = inconclusive(*self.sizes, self.settings.permutations, self.settings.test_level)
         return reason or (None if self.settings.overrule else self.fault or None)
 
     @property
@@ -426,7 +426,7 @@ def landmark_column(a: Ensemble, b: Ensemble, every: tuple[int, ...], settings: 
     images = image_numbers((a, b))
     group = (np.arange(images.max() + 1) > images[: len(a)].max()).astype(np.intp)
     groups = Groups((a.name, b.name), (a, b), images, group, settings, learned)
-    _store_test(tests, "scale", slice(len(ranks)), groups.test_of("scale", 0, 1), count)
+    _store_test(tests, "scale", slice(len(ranks)), groups.permutation_test("scale", 0, 1), count)
     for index, test in enumerate(_form_tests(groups, ranks)):
         for name, part in {"undulation": test, **test.parts}.items():
             _store_test(tests, name, index, part, count)
@@ -439,7 +439,7 @@ def _form_tests(groups: Groups, ranks: Sequence[int]) -> Iterator[MMDTest]:
     learned, settings = groups.learned, groups.settings
     if groups.exchanged(0, 1) != "curves":
         for rank in ranks:
-            yield replace(groups, learned=learned._replace(t=learned.t[:, :rank])).test_of("undulation", 0, 1)
+            yield replace(groups, learned=learned._replace(t=learned.t[:, :rank])).permutation_test("undulation", 0, 1)
         return
     of_form = form_parts(learned.t, learned.descriptors, settings, any_rank=True).tested
     samples, kernels = sides(of_form, len(groups.images[0]))

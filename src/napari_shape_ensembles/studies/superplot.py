@@ -273,7 +273,7 @@ def draw_plate(figure: Figure, result: Experiment, value: str = "undulation_p_ad
     axis = figure.subplots()
     limits = {}
     if "_p" in value:  # up to the level at least, so that chance does not span the range of colors
-        limits = {"vmin": 0.0, "vmax": max(np.nanmax(plate, initial=0), -np.log10(result.settings.significance))}
+        limits = {"vmin": 0.0, "vmax": max(np.nanmax(plate, initial=0), -np.log10(result.settings.test_level))}
     picture = axis.imshow(plate, cmap=COLORMAP, **limits)
     wells = plate_of(result.design.groups) or {}
     if (control := wells.get(str(result.design.control))) is not None:

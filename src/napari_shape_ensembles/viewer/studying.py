@@ -256,8 +256,8 @@ class ChoiceTask(StudyTask[ChoiceStudy]):
         """Return why nothing can be compared, or why every choice would be inconclusive: none changes these numbers."""
         if reason := super().blocking_reason():
             return reason
-        level, (a, b) = self.choices.settings.significance, map(len, self.choices.design.sides())
-        if self.choices.permutes_images() and (least := least_p(a, b)) > level:
+        level, (a, b) = self.choices.settings.test_level, map(len, self.choices.design.sides())
+        if self.choices.permutes_images() and min(a, b) < 2 and (least := least_p(a, b)) > level:
             return f"With every choice, {cannot_reach(a, b, level, least)}."
         return ""
 

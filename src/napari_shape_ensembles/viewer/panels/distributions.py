@@ -165,8 +165,9 @@ class NullPlot(Histogram):
 
     def show_test(self, test: MMDTest) -> None:
         reachable = np.isfinite(test.threshold)
-        drawn = [test.null.min(), test.null.max(), test.mmd, *([test.threshold] if reachable else [])]
-        low, high = float(min(drawn)), float(max(drawn))
+        # Tests without permutations have an empty null.
+        drawn = np.concatenate([test.null, [test.mmd], [test.threshold] if reachable else []])
+        low, high = float(drawn.min()), float(drawn.max())
         room = 0.05 * (high - low) or 0.05
         low, high = low - room, high + room
         caption = (

@@ -94,7 +94,7 @@ class ExplanationPanel(SteadyTabs):
         self.shares.show_shares([(name, float(share), (float(i[0]), float(i[1]))) for name, share, i in parts])
         result = explanation.comparison
         self.shares.setVisible(result.undulation.rejected or result.scale.rejected)
-        self.table.show_modes(explanation.modes, explanation.comparison.settings.significance)
+        self.table.show_modes(explanation.modes, explanation.comparison.settings.test_level)
         self.table.name_groups(*result.names)
         self._show_mode()
         self._show_typical()

@@ -52,7 +52,10 @@ class VerdictPanel(QWidget):
             self.picture.setToolTip(tip(f"{_TYPICAL} {known.formless}".strip()))
             self.dots.show_sizes(known.image_sizes, result.a.unit, (a, b))
             level = f"{result.settings.significance:g}"
-            tested = f"Tested at a level of {level}; in brackets: 95\N{NO-BREAK SPACE}% intervals."
+            tested = (
+                f"Tested at a level of {level}, half of it for form and half for scale; in brackets: "
+                "95\N{NO-BREAK SPACE}% intervals."
+            )
             interval = tested if "times" in known.sentence else ""
             note = f"⚠ {result.note}." if result.note else ""
             faults = "⚠ Shown despite faults of the outlines." if overruled(result) else ""

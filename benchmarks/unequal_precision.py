@@ -1,0 +1,76 @@
+"""False positives of the small-sample test where replicates have unequal numbers of outlines, or are few.
+
+Means of replicates are simulated directly: nine components as for form, or two as for scale, of variance σ_b² + 1/n,
+with an intraclass correlation σ_b² / (σ_b² + 1) of 0, 0.1 and 0.3. They are Gaussian, Gaussian with a component that
+all share, skewed (exponential between and within replicates), or have one deviant replicate. Printed for every design
+is the largest of the twelve rates at 0.025, and the cell that has it.
+
+    python benchmarks/unequal_precision.py [--designs 4000]
+"""
+
+import argparse
+
+import numpy as np
+
+from napari_shape_ensembles.mmd.replicates import Hypothesis, precision_differs, small_sample_test
+
+LEVEL = 0.025
+# Replicates of A, outlines in each, and those of B.
+DESIGNS = (
+    (2, 30, 2, 30),
+    (3, 30, 3, 30),
+    (4, 30, 4, 30),
+    (6, 30, 6, 30),
+    (2, 30, 7, 30),
+    (3, 5, 3, 50),
+    (6, 4, 6, 40),
+    (3, 5, 6, 50),
+    (5, 3, 15, 30),
+    (6, 4, 20, 12),
+    (15, 3, 5, 30),
+    (3, 3, 20, 40),
+)
+KINDS = ("Gaussian", "shared", "skewed", "deviant")
+
+
+def means(rng: np.random.Generator, counts: np.ndarray, components: int, icc: float, kind: str) -> np.ndarray:
+    """Means of the replicates of one design, (U, c), without a difference between groups."""
+    shape, between = (len(counts), components), np.sqrt(icc / (1 - icc))
+    if kind == "skewed":
+        size = counts[:, None].astype(float)
+        return between * (rng.exponential(size=shape) - 1) + rng.gamma(size, size=shape) / size - 1
+    effects = rng.normal(size=shape)
+    if kind == "shared":
+        effects = np.sqrt(0.7) * rng.normal(size=(len(counts), 1)) + np.sqrt(0.3) * effects
+    found = between * effects + rng.normal(size=shape) / np.sqrt(counts)[:, None]
+    if kind == "deviant":
+        spread = np.sqrt(between**2 + 1 / counts.mean())
+        found[rng.integers(len(counts))] += 4 * spread * rng.normal(size=components)
+    return found
+
+
+def main() -> None:
+    """Print a row of the table for every design."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--designs", type=int, default=4000)
+    designs = parser.parse_args().designs
+    print("| design | exchanged | form | scale |", "|---|---|---|---|", sep="\n")
+    for m, of_a, n, of_b in DESIGNS:
+        counts = np.repeat([of_a, of_b], [m, n])
+        hypothesis, cells = Hypothesis(np.arange(m + n) >= m), []
+        for components in (9, 2):
+            rates = {}
+            for kind in KINDS:
+                for icc in (0.0, 0.1, 0.3):
+                    rng = np.random.default_rng([m, of_a, n, of_b, components, KINDS.index(kind), int(10 * icc)])
+                    drawn = (means(rng, counts, components, icc, kind) for _ in range(designs))
+                    p_values = [small_sample_test(x, np.ones(components), hypothesis, counts).p_value for x in drawn]
+                    rates[f"{kind}, {icc:g}"] = float(np.mean(np.array(p_values) <= LEVEL))
+            worst = max(rates, key=lambda name: rates[name])
+            cells.append(f".{round(1000 * rates[worst]):03d} ({worst})")
+        exchanged = "no" if precision_differs(hypothesis, counts) else "yes"
+        print(f"| {m} of {of_a}, {n} of {of_b} | {exchanged} | {cells[0]} | {cells[1]} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
