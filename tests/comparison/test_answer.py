@@ -30,7 +30,8 @@ def wider(curves):
 def test_a_part_does_not_differ_where_the_test_does_not_reject():
     result = pair(larger)
     assert differing(result.scale) == ("size",)
-    assert named(result) == {"scale": ("size",), "undulation": ()}
+    assert "size" in named(result)["scale"]
+    assert named(result)["undulation"] == ()
     undetected = replace(result, scale=replace(result.scale, rejected=False))
     assert differing(undetected.scale) == ()
     assert statements(undetected) == []
@@ -46,7 +47,8 @@ def test_headline_and_statements_name_the_same_quantities():
 
 def test_wider_spread_about_the_same_mean_is_named():
     result = pair(wider)
-    assert named(result)["scale"] == ("spread of size",)
+    assert "spread of size" in named(result)["scale"]
+    assert "size" not in named(result)["scale"]
     assert answer.headline(result).startswith("B's outlines are more varied in size: ")
     assert "more varied in size" in statements(result)[0].text
 

@@ -162,7 +162,8 @@ def _coarse_lobes(lobes: Mapping[str, Real]) -> Real:
     amplitudes = np.stack([lobes[name] for name in _COARSE_LOBES], axis=1)
     amplitudes = np.maximum(amplitudes, np.log(_LEAST_LOBES))
     whole = np.logaddexp.reduce(2 * amplitudes, axis=1) / 2
-    every = np.concatenate([amplitudes, np.square(whole - whole.mean())[:, None]], axis=1)
+    squares = np.square(np.concatenate([amplitudes, whole[:, None]], axis=1))
+    every = np.concatenate([amplitudes, squares - squares.mean(axis=0)], axis=1)
     return every if len(every) >= _MIN_PER_COVARIATE * every.shape[1] else whole[:, None]
 
 
