@@ -82,16 +82,18 @@ def test_values_without_variation_within_the_groups():
 
 
 def test_lobes_are_not_called_rough_and_fine_waves_are():
-    lobed, rough = (compare(waved(60, 1), waved(60, 2, **change), QUICK) for change in ({"lobes": 1.5}, {"fine": 1.6}))
-    assert "lobes" in named(lobed)["undulation"]
-    assert "roughness" not in named(lobed)["undulation"]
-    assert "roughness" in named(rough)["undulation"]
-    for result in (lobed, rough):
-        assert not any("mean form" in words for words in explain(result).sentences())
-    ratio, low, high = rough.estimates.set_index("quantity").loc["roughness", ["estimate", "low", "high"]]
-    assert low < ratio < high
-    assert ratio == pytest.approx(1.5, abs=0.1)
-    assert lobed.estimates.set_index("quantity").loc["roughness", "estimate"] == pytest.approx(1, abs=0.1)
+    """Of pairs without a difference in fine waves, one in 40 may be called rough at a level of 0.025."""
+    called = {"lobes": 0, "fine": 0}
+    for seed in range(6):
+        for name, factor in (("lobes", 1.5), ("fine", 1.6)):
+            result = compare(waved(60, 2 * seed), waved(60, 2 * seed + 1, **{name: factor}), permutations=299)
+            estimate = result.estimates.set_index("quantity")["estimate"]
+            called[name] += "roughness" in named(result)["undulation"]
+            assert not any("mean form" in words for words in explain(result).sentences())
+            assert estimate["roughness"] == pytest.approx(1 if name == "lobes" else 1.5, abs=0.12)
+            assert ("lobes" in named(result)["undulation"]) or name == "fine"
+    assert called["lobes"] <= 1
+    assert called["fine"] == 6
 
 
 def test_equivalence_is_an_interval_inside_the_margin():
