@@ -14,6 +14,7 @@ from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Outlines
 from napari_shape_ensembles.io import CurveTable, read_curves, write_curves
 from napari_shape_ensembles.io.masks import counts_of_text
+from napari_shape_ensembles.io.sources import files_of
 from napari_shape_ensembles.outlines.reasons import AT_BORDER, NOT_POLYGON, OPEN, PARTS, UNREADABLE, Reason
 
 # One mask of two overlapping rectangles, as pycocotools and the SDK of Label Studio encode it.
@@ -362,3 +363,13 @@ def test_outlines_of_other_images_are_left_as_they_are(tmp_path):
     assert len(read_curves(tmp_path / "x.json").ensemble) == 2
     with pytest.raises(ValueError, match="is not a file of labelme"):
         write_curves(tmp_path / "x.json", first, original=tmp_path / "x.json", layout="labelme")
+
+
+def test_folders_of_annotations_alone_are_samples(tmp_path):
+    for number in range(3):
+        saved(tmp_path / f"{number}.json", labelme(shape("polygon", RING)))
+    (tmp_path / "settings.json").write_text('{"a": 1}')
+    (tmp_path / "classes.txt").write_text("cell\n")
+    assert [path.name for path in files_of(tmp_path, groups=True)] == ["0.json", "1.json", "2.json"]
+    Image.new("L", (16, 12)).save(tmp_path / "0.png")
+    assert [path.name for path in files_of(tmp_path, groups=True)] == ["0.png"]

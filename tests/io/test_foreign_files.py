@@ -358,7 +358,8 @@ def test_a_field_of_a_plate_is_an_image(tmp_path):
     field = tmp_path / "plate.ome.zarr" / "A" / "1" / "0"
     field.parent.mkdir(parents=True)
     write_ome_zarr_labels(field, labels_plane())
-    assert len(ensemble(field)[0]) == 8
+    found, _ = ensemble(field)
+    assert (len(found), found.name) == (8, "plate A 1 0")
 
 
 # ---------------------------------------------------------------------------------------------------- folders

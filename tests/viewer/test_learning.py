@@ -267,7 +267,7 @@ def test_a_proposal_is_applied_to_all_images(session, qtbot):
     assert session.choices.recipe == proposals[1].recipe.__class__(**{**vars(proposals[1].recipe), "largest": True})
     assert int(task.preview.labels.max()) == 1
     assert set(task.verdict.counts.values()) <= {0, 1}
-    assert [finding.check for finding in task.verdict.quality.serious].count("few curves") == 2
+    assert [finding.check for finding in task.verdict.quality.findings].count("few curves") == 2
 
 
 def test_outlines_drawn_on_a_figure_are_reported_in_the_preview(session, qtbot):

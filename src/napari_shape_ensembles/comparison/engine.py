@@ -375,8 +375,7 @@ def curve_test(parts: Parts, rows: Index, first: int, settings: Settings) -> MMD
     points = {name: taken(part.points, rows) for name, part in parts.tested.items()}
     kernels = {name: part.kernel for name, part in parts.tested.items()}
     if settings.null == "permutation":
-        most = max(settings.permutations, min(_MOST_MORE * settings.permutations, MOST_PERMUTATIONS))
-        return pooled_mmd_test(points, first, kernels=kernels, most=most, **permutation_options(settings))
+        return pooled_mmd_test(points, first, kernels=kernels, **permutation_options(settings))
     samples, _ = sides({name: replace(part, points=points[name]) for name, part in parts.tested.items()}, first)
     level, seed = settings.test_level, settings.seed
     return gretton_test(samples, settings.null, significance=level, factor=settings.bandwidth, seed=seed)
@@ -393,6 +392,7 @@ def permutation_options(settings: Settings) -> dict[str, Any]:
         "approximate_above": settings.approximate_above or None,
         "bins": settings.bins,
         "seed": settings.seed,
+        "most": max(settings.permutations, min(_MOST_MORE * settings.permutations, MOST_PERMUTATIONS)),
     }
 
 

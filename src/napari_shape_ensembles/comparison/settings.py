@@ -184,8 +184,8 @@ class Settings:
     )
     overrule: bool = parameter(
         False,
-        "Give a result even if the outlines have a serious fault, such as duplicates, open outlines, fewer than "
-        "ten curves on a side, or an image that stands out. Inspect them first.",
+        "Give a result even if the outlines have a serious fault, such as duplicates, open outlines, or an "
+        "image that stands out. Inspect them first.",
         label="Answer despite faults",
         group=_ADVANCED,
     )

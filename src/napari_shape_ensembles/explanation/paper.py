@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ..comparison import Comparison
 from ..comparison.answer import PART_NAMES, names_of, p_words, titles_of
 from ..comparison.figures import plot_typical
+from ..comparison.verdict import SMALL_SAMPLE
 from ..mmd.permutations import bin_size
 from ..outlines import Outlines
 from ..outlines.recipe import PIXEL_SIZE, TRACING
@@ -175,7 +176,7 @@ def _origin(outlines: Outlines, kinds: Collection[str]) -> list[str]:
 def _combination(result: Comparison) -> str:
     """Describe which parts the tests combine, and how."""
     tests = {"undulation": result.undulation, "scale": result.scale}
-    if max(len(test.parts) for test in tests.values()) < 2:
+    if max(len(test.parts) for test in tests.values()) < 2 or result.decided_by == SMALL_SAMPLE:
         return ""
     parts = {name: [PART_NAMES.get(part, part) for part in test.parts] for name, test in tests.items() if test.parts}
     listed = "; ".join(f"{name}: {', '.join(own)}" for name, own in parts.items())

@@ -105,8 +105,11 @@ def read_roi(path: StrPath) -> Found:
 
 def holds_regions(path: StrPath) -> bool:
     """Whether a zip has entries that are ImageJ regions by their names."""
-    with opened(path) as file, zipfile.ZipFile(file) as archive:
-        return any(entry.filename.lower().endswith(".roi") for entry in archive.infolist())
+    try:
+        with opened(path) as file, zipfile.ZipFile(file) as archive:
+            return any(entry.filename.lower().endswith(".roi") for entry in archive.infolist())
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False
 
 
 def _found(entries: Iterable[tuple[str, bytes]]) -> Found:

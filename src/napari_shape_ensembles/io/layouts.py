@@ -19,7 +19,7 @@ from .geojson import geojson_found, geojson_merged, is_geojson
 from .geometry_collection import is_geometry_collection, read_geometry_collection
 from .label_studio import is_label_studio, read_label_studio
 from .labelme import is_labelme, read_labelme, write_labelme
-from .morphometrics import read_coordinates
+from .morphometrics import is_table_of_points, read_coordinates
 from .via import is_via, read_via
 from .yolo import is_yolo, read_yolo, write_yolo
 
@@ -79,6 +79,8 @@ LAYOUTS: Mapping[str, tuple[Layout, ...]] = MappingProxyType(
 )  # fmt: skip
 
 
+#: Extensions that are usually those of notes, settings and other data.
+AMBIGUOUS = (".txt", ".json", ".xml")
 # How the content of a file is parsed.
 _PARSERS: Mapping[str, Callable[[StrPath], Any]] = MappingProxyType(
     {".geojson": json_of, ".json": json_of, ".xml": parsed, ".txt": lambda path: decoded(bytes_of(path))}
@@ -90,6 +92,15 @@ def layout_of(path: StrPath) -> tuple[Layout | None, Any]:
     ending = Path(path).suffix.lower()
     content = _PARSERS[ending](path)
     return next((layout for layout in LAYOUTS[ending] if layout.recognizes(content)), None), content
+
+
+def holds_outlines(path: StrPath) -> bool:
+    """Whether a file, whose extension is also that of notes and settings, holds outlines by its content."""
+    try:
+        is_annotation = layout_of(path)[0] is not None
+    except (OSError, ValueError, RecursionError, SyntaxError):
+        return False
+    return is_annotation or (Path(path).suffix.lower() == ".txt" and is_table_of_points(path))
 
 
 def read_annotations(path: StrPath) -> Found:

@@ -217,8 +217,8 @@ def _metadata(group: Any) -> Mapping[str, Any]:
 
 
 def _name(path: Path) -> str:
-    """Return the display name: "field cells" for "field.ome.zarr/labels/cells"."""
-    parts = [part for part in path.parts[-3:] if part != "labels"]
+    """Return the display name: "field cells" for "field.ome.zarr/labels/cells", "plate A 1 0" for a field."""
+    parts = [part for part in path.parts if part != "labels"]
     start = next((place for place, part in enumerate(parts) if part.lower().endswith(ZARR)), len(parts) - 1)
     return " ".join(part.removesuffix(ZARR).removesuffix(".ome") for part in parts[start:])
 

@@ -34,15 +34,15 @@ from .ebsd import read_ebsd
 from .grains import cut_grains, find_grains
 from .image_parts import WHOLE, ImagePart, objects_inside
 from .images import ENDINGS, ZARR, ImageFile, is_ome_zarr, read_image
+from .layouts import AMBIGUOUS, holds_outlines
 from .lazy_images import lazy_labels
-from .morphometrics import is_table_of_points
 from .npz import POINTS, shapes_of
 from .ome_zarr import read_ome_zarr
 from .outputs import CURVES, LABELS, is_result
 from .settings_file import SettingsFile
 
 # In a folder, such files are usually notes, settings and other data rather than outlines.
-_AMBIGUOUS = (".txt", ".json", ".xml", ".npy", ".h5", ".hdf5")
+_AMBIGUOUS = (*AMBIGUOUS, ".npy", ".h5", ".hdf5")
 _IMAGES = tuple(ending for ending in (*ENDINGS, *MAPS) if ending not in _AMBIGUOUS)
 _IN_FOLDERS = (*_IMAGES, ZARR, *(ending for ending in FORMATS if ending not in _AMBIGUOUS))
 
@@ -159,7 +159,8 @@ def files_of(
             "those, keep them in a folder of their own"
         )
     if not found and not images:
-        found = [item for item in path.glob("*.txt") if item.name[0] != "." and is_table_of_points(item)]
+        shared = [item for item in path.iterdir() if item.suffix.lower() in AMBIGUOUS and item.name[0] != "."]
+        found = [item for item in shared if not is_result(item) and holds_outlines(item)]
     if not found:
         what = "images" if images else "images and no curves"
         ignored = sorted(item.name for item in path.iterdir() if item.name.lower().endswith(_AMBIGUOUS))

@@ -43,6 +43,7 @@ def nested_mmd_tests(
     approximate_above: int | None = None,
     bins: int = 0,
     seed: int = 0,
+    most: int = 0,
 ) -> Iterator[MMDTest]:
     """Test the first r coordinates of the samples, for every rank r.
 
@@ -56,8 +57,8 @@ def nested_mmd_tests(
         As in `combined_mmd_test`.
     whole : collection of str
         Descriptions that are always tested with all coordinates.
-    permutations, significance, bandwidth, factor, approximate_above, bins, seed
-        As in `combined_mmd_test`.
+    permutations, significance, bandwidth, factor, approximate_above, bins, seed, most
+        As in `pooled_mmd_test`.
 
     Yields
     ------
@@ -81,9 +82,10 @@ def nested_mmd_tests(
     for rank in ranks:
         for nest in nests.values():
             nest.grow(rank)
-        yield design.test(
-            {name: nests[name] if name in nests else kinds[name](z, labels.order) for name, z in points.items()}
-        )
+        descriptions = {
+            name: nests[name] if name in nests else kinds[name](z, labels.order) for name, z in points.items()
+        }
+        yield design.settled(descriptions, most, bins)
 
 
 def _check_ranks(ranks: Sequence[int], dimension: int) -> None:

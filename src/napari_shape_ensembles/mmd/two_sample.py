@@ -298,14 +298,9 @@ def pooled_mmd_test(
     below 1e-4: rejections of that kind add less than 1e-7 to the level, over a uniform exact p-value.
     """
     kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in points}
-    descriptions: dict[str, Distances] = {}
-    while True:
-        labels = permuted_labels(first, len(next(iter(points.values()))), permutations, seed, bins)
-        descriptions = descriptions or {name: kinds[name](z, labels.order) for name, z in points.items()}
-        test = Procedure(labels, significance, bandwidth, factor, approximate_above, seed).test(descriptions)
-        if permutations >= most or is_settled(test.p_value, permutations, significance):
-            return test
-        permutations = min(_MORE * permutations, most)
+    labels = permuted_labels(first, len(next(iter(points.values()))), permutations, seed, bins)
+    descriptions = {name: kinds[name](z, labels.order) for name, z in points.items()}
+    return Procedure(labels, significance, bandwidth, factor, approximate_above, seed).settled(descriptions, most, bins)
 
 
 def is_settled(p_value: float, permutations: int, significance: float) -> bool:
@@ -329,6 +324,15 @@ class Procedure:
     factor: Widths
     approximate_above: int | None
     seed: int
+
+    def settled(self, descriptions: Mapping[str, Distances], most: int, bins: int) -> MMDTest:
+        """Test all descriptions with more permutations, up to `most`, while the decision depends on the draw."""
+        test, permutations = self.test(descriptions), len(self.labels) - 1
+        while permutations < most and not is_settled(test.p_value, permutations, self.significance):
+            permutations = min(_MORE * permutations, most)
+            labels = permuted_labels(self.labels.first, self.labels.total, permutations, self.seed, bins)
+            test = replace(self, labels=labels).test(descriptions)
+        return test
 
     def test(self, descriptions: Mapping[str, Distances]) -> MMDTest:
         """Test all descriptions at one joint level."""

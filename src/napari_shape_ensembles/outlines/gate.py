@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # In the order of docs/segmentation.md; potentially serious ones first.
 _CHECKS = ("few curves", "duplicates", "open", "stands out", "specks", "merged", "cut", "vertices", "pixels")
-# Minimum number of curves on a side for a row of the truth table.
+# With fewer curves on a side only large differences are detected; without any there is nothing to compare.
 _MIN_CURVES = 10
 # Curves of less than this fraction of the median area of their side are specks.
 _SPECK = 0.05
@@ -156,11 +156,12 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     Returns
     -------
     Quality
-        Serious are fewer than ten curves on a side, duplicate curves, outlines that were open, more than 30 % of the
-        objects rejected as too small by the default, and images that differ from the others of their side by more than
-        eight robust standard deviations in the number of curves, the median area or the median circularity. The rest
-        are notes: specks among the curves, merged and cut objects, images that differ by five, polygons of unequal
-        numbers of vertices, and objects of too few pixels.
+        Serious are a side without curves, duplicate curves, outlines that were open, more than 30 % of the
+        objects rejected as too small by the default, and images that differ from the others of their side by
+        more than eight robust standard deviations in the number of curves, the median area or the median
+        circularity. The rest are notes: fewer than ten curves on a side, specks among the curves, merged and
+        cut objects, images that differ by five, polygons of unequal numbers of vertices, and objects of too few
+        pixels.
 
     References
     ----------
@@ -172,8 +173,8 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     >>> a, b = samples.powder_outlines().ensembles()
     >>> quality(a, b).serious
     ()
-    >>> quality(a, a[[i < 4 for i in range(len(a))]]).reason
-    'B has only 4 curves; at least 10 are needed: look at the outlines first'
+    >>> quality(a[[i < 4 for i in range(len(a))]], b).findings[0].text
+    'Powder, field 2, drawn by hand has only 4 curves: only large differences can be detected'
     """
     expect(a, Ensemble, "quality takes one ensemble or two")
     sides = [_checked(a.name or "A", a)]
@@ -202,8 +203,9 @@ def _checked(name: str, ensemble: Ensemble) -> _Checked:
     """Check one sample by itself."""
     findings = []
     if len(ensemble) < _MIN_CURVES:
-        text = f"{name} has only {counted(len(ensemble), 'curve')}; at least {_MIN_CURVES} are needed"
-        findings.append(Finding("few curves", name, True, text, _MIN_CURVES))
+        few = f"only {counted(len(ensemble), 'curve')}: only large differences can be detected"
+        text = f"{name} has {few if len(ensemble) else 'no curves'}"
+        findings.append(Finding("few curves", name, not len(ensemble), text, _MIN_CURVES))
     if not len(ensemble):
         return _Checked(name, findings, [], 0.0)
     findings += _of_side(name, ensemble)
@@ -298,8 +300,8 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
     small = sum(limits.values())
     if small > max(1, _MAX_SPECK_FRACTION * (small + len(ensemble))):
         text = (
-            f"{small} of {small + len(ensemble)} objects of {name} are {too_small(max(limits))}, as if "
-            "a threshold broke objects up or followed noise"
+            f"{small} of {small + len(ensemble)} objects of {name} are {too_small(max(limits))}: specks, "
+            "or fragments of objects"
         )
         yield Finding("specks", name, True, text, _MAX_SPECK_FRACTION)
     images = ensemble.images

@@ -22,8 +22,7 @@ from ..io.drawn import frames_of
 from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
 from ..io.grains import find_grains
 from ..io.imagej import holds_regions
-from ..io.layouts import LAYOUTS, layout_of
-from ..io.morphometrics import is_table_of_points
+from ..io.layouts import AMBIGUOUS, LAYOUTS, holds_outlines
 from ..outlines import Ensemble
 from ..outlines.reasons import OPEN
 from ..palette import OUTLINE
@@ -36,8 +35,6 @@ Reader = Callable[[str | Sequence[str]], list[LayerData] | list[tuple[None]]]
 
 # File name patterns of this plugin. napari's builtin reader accepts any .npz and .csv too, so napari would ask.
 _OWN_NAMES = ("*.comparison.npz", "*.experiment.npz", "*.curves.npz", "*.curves.csv")
-# Extensions that many programs use.
-_SHARED = (".json", ".xml", ".txt")
 # Shape types that are not closed.
 _OPEN = ("line", "path")
 
@@ -61,13 +58,10 @@ def reader(path: str | Sequence[str]) -> Reader | None:
 def _holds_curves(name: str) -> bool:
     """Whether a file holds curves by its name; of annotations and zips, which others use too, by its content."""
     ending = Path(name).suffix.lower()
-    try:
-        if ending in _SHARED:
-            return layout_of(name)[0] is not None or (ending == ".txt" and is_table_of_points(name))
-        if ending == ".zip":
-            return holds_regions(name)
-    except (OSError, ValueError, RecursionError, SyntaxError):
-        return False
+    if ending in AMBIGUOUS:
+        return holds_outlines(name)
+    if ending == ".zip":
+        return holds_regions(name)
     return format_of(name) is not None
 
 
