@@ -302,11 +302,14 @@ def test_the_table_has_the_p_values_of_the_parts_of_the_tests(changes, count):
         assert min(test.adjusted.values(), default=test.p_value) == test.p_value
         assert all(test.adjusted[name] >= part.p_value for name, part in test.parts.items())
     by_name = table.set_index("quantity")
-    if "elongation" in result.scale.parts:
-        found = by_name.loc["elongation", ["p", "p_adjusted"]].tolist()
-        assert found == [result.scale.parts["elongation"].p_value, result.scale.adjusted["elongation"]]
-    else:
-        assert np.isnan(by_name.loc["elongation", "p"])
+    if "coarse form" in result.undulation.parts:
+        found = by_name.loc["coarse form", ["p", "p_adjusted"]].tolist()
+        assert found == [result.undulation.parts["coarse form"].p_value, result.undulation.adjusted["coarse form"]]
+    for name in ("size", "elongation", "lobes", "roughness"):
+        p, adjusted = by_name.loc[name, ["p", "p_adjusted"]]
+        assert 0 < p <= adjusted <= 1
+        assert adjusted >= getattr(result, QUANTITIES[name]).p_value
+    assert by_name.loc["size", "p"] < 0.05
     assert np.isfinite(by_name.loc[["size", "elongation", "coarse form", "roughness"], "estimate"]).all()
     ratios = table[table["kind"] == "ratio"].reset_index(drop=True)
     assert ratios.equals(result.ratios)

@@ -65,7 +65,7 @@ def test_one_curve_per_image_changes_only_the_unit():
 def test_an_explanation_names_the_replicated_unit():
     explanation = explain(compare(*sides(3, 5, 5, 1.4), QUICK))
     said = explanation.sentences()
-    assert said[0].startswith("B's outlines are larger: size 1.")
+    assert said[0].startswith("B's outlines are larger: 1.")
     assert "P-values and intervals are over images (5 and 5)" in " ".join(said)
     assert "whole images (5 and 5)" in paragraphs(explanation)[-1]
     least = 2 / 252

@@ -20,7 +20,7 @@ ROWS = {
 # Quantities that differ, and the expected sentence.
 DIFFERENCES = {
     samples.simulated_fields: ((), "No difference was detected"),
-    samples.simulated_sieving: (("size",), "B's size varies"),
+    samples.simulated_sieving: (("size",), "B's outlines are more varied in size"),
     samples.simulated_treatment: (("roughness", "concavity"), "B's outlines are rougher"),
     samples.simulated_rolling: (
         ("elongation", "coarse form", "roughness", "concavity"),

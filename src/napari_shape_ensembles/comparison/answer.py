@@ -3,9 +3,8 @@
 All sentences about a result are made here; window, report, methods text and command line show them.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from math import isfinite, isnan
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -25,17 +24,23 @@ Comparison = Any
 TESTS = {"scale": ("size or elongation", ("size", "elongation")), "undulation": ("form", ("coarse form", "roughness"))}
 #: Names of parts of a test whose own names are ambiguous; see `comparison.parts`.
 PART_NAMES = {"size": "size (mean and spread)", "size and elongation": "size and elongation together"}
+# Said where a test rejects, but none of its quantities by its own adjusted p-value.
+_UNNAMED = ", but no single quantity can be named"
 # Longer names, such as those of several pooled images, make sentences unreadable.
 _MAX_NAME = 30
-# Less and more of each quantity that the headline gives with its ratio.
+# Less and more of each quantity that is given with its ratio.
 _WORDS = {
     "size": ("smaller", "larger"),
+    "spread of size": ("less varied in size", "more varied in size"),
     "elongation": ("less elongated", "more elongated"),
+    "lobes": ("less lobed", "more lobed"),
     "roughness": ("smoother", "rougher"),
+    "concavity": ("less concave", "more concave"),
 }
-_OF_TEST = {"scale": ("size", "elongation"), "undulation": ("roughness",)}
-# A ratio of spreads below this factor is not reported in sentences.
-_MIN_SPREAD_RATIO = 1.15
+# Quantities of each test of which a missed ratio is stated.
+_MISSED = {"scale": ("size", "elongation"), "undulation": ("lobes", "roughness")}
+# What a picture of a quantity shows, if not the quantity itself.
+_PICTURED = {"spread of size": "size", "lobes": "coarse form", "concavity": ""}
 # Ratios from here to there are written without an exponent.
 _MIN_FIXED, _MAX_FIXED = 1e-3, 1e5
 # Beyond π/4 from the mean, neither the mean nor the normal coordinates are guaranteed to be unique.
@@ -119,15 +124,15 @@ def headline(comparison: Comparison) -> str:
         if not test.rejected:
             undetected.append(f"No difference in {what} was detected.")
             continue
-        stated = [one for one in _OF_TEST[name] if _differs(ratios[one], test)]
+        differ = named(comparison)[name]
+        stated = [one for one in differ if one in _WORDS and 0 < ratios[one]["estimate"] < np.inf]
         for one in stated:
-            low, high = ratios[one]["low"], ratios[one]["high"]
-            ratio, low, high = ratio_words(ratios[one]["estimate"], low, high)
-            directed.append(f"{_direction(ratios[one])}: {ratio} times {a}'s ({low} to {high})")
-        listed = [PART_NAMES.get(one, one) for one in differing(test) if not any(known in one for known in stated)]
-        if listed or not stated:
-            parts = f": {', '.join(listed)}" if listed else ""
-            undirected.append(f"{what.capitalize()} {'also ' if stated else ''}differs{parts}.")
+            ratio, low, high = ratio_words(*(ratios[one][column] for column in ("estimate", "low", "high")))
+            directed.append(f"{_direction(ratios[one])}: {_times(one, ratio, a)} ({low} to {high}){_area(one, ratios)}")
+        if others := [one for one in differ if one not in stated]:
+            undirected.append(f"{what.capitalize()} {'also ' if stated else ''}differs: {', '.join(others)}.")
+        elif not stated:
+            undirected.append(f"{what.capitalize()} differs{_UNNAMED}.")
     return " ".join([*([f"{b}'s outlines are {'; '.join(directed)}."] if directed else []), *undirected, *undetected])
 
 
@@ -146,20 +151,49 @@ def differing(test: MMDTest) -> tuple[str, ...]:
     return tuple(name for name in found if name and not any(one != name and one in name for one in found))
 
 
+def named(comparison: Comparison) -> dict[str, tuple[str, ...]]:
+    """Quantities in which each test finds a difference: by their p-values adjusted for the others of the test.
+
+    Names of rows of the table of estimates, by test; none if the test as a whole finds no difference.
+    """
+    rows, found = _ratios(comparison), {}
+    for name in TESTS:
+        test: MMDTest = getattr(comparison, name)
+        adjusted = {
+            one: rows[one]["p_adjusted"] if one in rows else p_values(test, (one,))[1]
+            for one, of in QUANTITIES.items()
+            if of == name
+        }
+        found[name] = tuple(one for one, p in adjusted.items() if test.rejected and p <= test.significance)
+    return found
+
+
+def formless(comparison: Comparison) -> str:
+    """Say of which groups no mean outline is drawn, as their outlines have no common form; empty if of none."""
+    names = zip(names_of(comparison), comparison.has_common_form, strict=True)
+    if not (without := [name for name, has_form in names if not has_form]):
+        return ""
+    return f"The outlines of {' and of '.join(without)} have no common form: a mean outline would not be one of them."
+
+
 def _ratios(comparison: Comparison) -> dict[str, dict[str, Any]]:
     """Rows of the table of estimates that are ratios, by quantity."""
     rows = comparison.ratios.to_dict("records")
     return {row["quantity"]: {str(name): value for name, value in row.items()} for row in rows}
 
 
-def _differs(row: dict[str, Any], test: MMDTest) -> bool:
-    """Whether a quantity differs: by its own part of the test, if there is one, and the interval of its ratio."""
-    untested = isnan(row["p_adjusted"]) and row["quantity"] not in test.left_out
-    return (untested or row["p_adjusted"] <= test.significance) and not row["low"] <= 1 <= row["high"]
-
-
 def _direction(row: dict[str, Any]) -> str:
     return _WORDS[row["quantity"]][int(row["estimate"] > 1)]
+
+
+def _times(name: str, ratio: str, a: str) -> str:
+    return f"{ratio} times as long as {a}'s" if name == "size" else f"{ratio} times {a}'s"
+
+
+def _area(name: str, rows: dict[str, dict[str, Any]]) -> str:
+    """The ratio of mean areas, beside that of lengths."""
+    area = rows["area"]["estimate"]
+    return f", area × {ratio_words(area)[0]}" if name == "size" and isfinite(area) else ""
 
 
 def ratio_words(*ratios: float) -> list[str]:
@@ -197,28 +231,18 @@ def scope(comparison: Comparison) -> str:
 
 
 def missed(comparison: Comparison) -> str:
-    """State how large a difference could have been missed by tests that did not reject; empty if both did."""
+    """State how large a difference could have been missed by tests that did not reject; empty if both did.
+
+    The end of the 95 % interval of a ratio that is farther from 1.
+    """
     if comparison.case == INCONCLUSIVE or min(len(comparison.a), len(comparison.b)) < 2:
         return ""
-    found, (undulation, scale) = [], (comparison.undulation, comparison.scale)
-    if comparison.permuted != "curves":
-        ratios = _ratios(comparison)
-        for test, own in _OF_TEST.items():
-            for name in () if getattr(comparison, test).rejected else own:
-                low, high = ratios[name]["low"], ratios[name]["high"]
-                if isfinite(largest := max(high, 1 / max(low, np.finfo(float).tiny))):
-                    found.append(f"a ratio of {name} up to {ratio_words(largest)[0]}")
-    elif len(undulation.null) and not (undulation.rejected and scale.rejected):
-        least = comparison.detectable()
-        if not scale.rejected:
-            detectable = {"size": least.size_ratio, "elongation": least.elongation_ratio}
-            found += [
-                f"a ratio of {name} below {ratio_words(ratio)[0]}"
-                for name, ratio in detectable.items()
-                if 1 < ratio < np.inf
-            ]
-        if not undulation.rejected and isfinite(least.form_shift):
-            found.append(f"a shift of form below {least.form_shift:.2f} standard deviations")
+    ratios, found = _ratios(comparison), []
+    for test, own in _MISSED.items():
+        for name in () if getattr(comparison, test).rejected else own:
+            low, high = ratios[name]["low"], ratios[name]["high"]
+            if isfinite(largest := max(high, 1 / max(low, np.finfo(float).tiny))):
+                found.append(f"a ratio of {name} up to {ratio_words(largest)[0]}")
     return f"Could have been missed: {', '.join(found)}." if found else ""
 
 
@@ -300,12 +324,11 @@ def statements(comparison: Comparison) -> list[Statement]:
     A difference that a test finds in none of the quantities alone is stated of the test as a whole.
     """
     rows, said = _ratios(comparison), []
-    for name, (what, own) in TESTS.items():
-        test = getattr(comparison, name)
-        found = differing(test)
-        said += [Statement(_quantity_sentence(comparison, test, one, rows), one if one in own else "") for one in found]
+    for name, (what, _) in TESTS.items():
+        test, found = getattr(comparison, name), named(comparison)[name]
+        said += [Statement(_quantity_sentence(comparison, one, rows), _PICTURED.get(one, one)) for one in found]
         if test.rejected and not found:
-            said.append(Statement(f"{what.capitalize()} differs (p = {test.p_value:.2g})."))
+            said.append(Statement(f"{what.capitalize()} differs (p = {test.p_value:.2g}){_UNNAMED}."))
     return said
 
 
@@ -313,7 +336,7 @@ def ratio_sentence(comparison: Comparison) -> str:
     """Give the ratios of all scalar components, without a statement on whether they differ."""
     listed, known = [], False
     for name, row in _ratios(comparison).items():
-        if name not in _WORDS:
+        if name not in _MISSED["scale"] + ("roughness",):
             continue
         value, low, high = row["estimate"], row["low"], row["high"]
         finite = isfinite(low) and isfinite(high)
@@ -325,27 +348,16 @@ def ratio_sentence(comparison: Comparison) -> str:
     return f"Ratios of the means of images, {b} over {a}{intervals}: {', '.join(listed)}."
 
 
-def _quantity_sentence(comparison: Comparison, test: MMDTest, name: str, rows: dict[str, dict[str, Any]]) -> str:
+def _quantity_sentence(comparison: Comparison, name: str, rows: dict[str, dict[str, Any]]) -> str:
     a, b = names_of(comparison)
-    _, p = p_values(test, QUANTITIES[name][1] if name in QUANTITIES else (name,))
-    if name == "coarse form":
+    if name not in rows:
+        _, p = p_values(getattr(comparison, QUANTITIES[name]), (name,))
         return f"The coarse form differs (waves of up to 5 lobes around the outline; adjusted p = {p:.2g})."
-    parts = []
-    if name in _WORDS and _differs(rows[name], test):
-        ratio, low, high = ratio_words(*(rows[name][column] for column in ("estimate", "low", "high")))
-        parts.append(
-            f"{b}'s outlines are {_direction(rows[name])}: {name} {ratio} times {a}'s, 95 % interval {low} to {high}"
-        )
-    if name == "size":
-        parts += _spread_words(rows["spread of size"], a, b)
-    words = f"{PART_NAMES.get(name, name).capitalize()} differ{'' if ' and elongation' in name else 's'}"
-    return f"{'; '.join(parts) or words} (adjusted p = {p:.2g})."
-
-
-def _spread_words(row: dict[str, Any], a: str, b: str) -> Iterator[str]:
-    ratio, low, high = row["estimate"], row["low"], row["high"]
-    if ratio in (0, np.inf):
-        yield f"{b if ratio == 0 else a}'s size does not vary"
-    elif not (isnan(ratio) or 1 / _MIN_SPREAD_RATIO < ratio < _MIN_SPREAD_RATIO or low <= 1 <= high):
-        words, low, high = ratio_words(ratio, low, high)
-        yield f"{b}'s size varies {words} times as widely as {a}'s, 95 % interval {low} to {high}"
+    row = rows[name]
+    if row["estimate"] in (0, np.inf):
+        words = f"{b if not row['estimate'] else a}'s size does not vary"
+    else:
+        ratio, low, high = ratio_words(*(row[column] for column in ("estimate", "low", "high")))
+        words = f"{b}'s outlines are {_direction(row)}: {_times(name, ratio, a)}, 95 % interval {low} to {high}"
+        words += _area(name, rows)
+    return f"{words} (adjusted p = {row['p_adjusted']:.2g})."

@@ -20,8 +20,9 @@ Comparison = Any
 COMMON = 0.75
 # Outlines of each group that enter, at most; of fewer, so many control draws that these are about as many.
 _OUTLINES, _MAX_DRAWS = 300, 8
-# Landmarks of the control outlines, and harmonics on either side that these hold.
-_LANDMARKS, _HARMONICS = 128, 40
+# Landmarks of the control outlines. Harmonics on either side that enter: finer waves hide a common form, but are no
+# part of it.
+_LANDMARKS, _HARMONICS = 128, 7
 
 
 @one_library_thread()

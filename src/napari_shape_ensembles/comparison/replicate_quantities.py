@@ -38,6 +38,13 @@ class Difference(NamedTuple):
         reach = float(stdtrit(self.freedom, (1 + coverage) / 2)) * self.error
         return self.value - reach, self.value + reach
 
+    @property
+    def p_value(self) -> float:
+        """p-value of Student's two-sided test; 1 without replication."""
+        if not self.freedom > 0:
+            return 1.0
+        return float(2 * stdtr(self.freedom, -abs(self.value) / max(self.error, np.finfo(float).tiny)))
+
     def equivalence_p(self, margin: float) -> float:
         """p-value of the null "at least as far apart as the margin": two one-sided t-tests (TOST)."""
         if not self.freedom > 0:

@@ -20,7 +20,7 @@ from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..shapes import ShapeSpace
 from . import answer, records
-from .common_form import unexplained
+from .common_form import COMMON, unexplained
 from .design import cannot_reach, numbers_below, unequal_precision
 from .detectable import Detectable, detectable_differences, planned_power, require_curves_permuted
 from .display import MARK, LayerData, curve_layer_data, summary_html
@@ -29,7 +29,7 @@ from .figures import plot_comparison, plot_typical
 from .inputs import Inputs
 from .outline_table import DISTANCES, outline_table, witness_columns
 from .parts import Parts, form_parts, scale_parts
-from .quantities import components
+from .quantities import components, lobes
 from .samples import image_counts
 from .saved import COMPARISON, Saved
 from .settings import Settings
@@ -391,6 +391,36 @@ class Comparison(Sealed, Saved):
         """
         return unexplained(self)
 
+    @cached_property
+    def has_common_form(self) -> tuple[bool, bool]:
+        """Whether the outlines of a, and of b, have a common form, so that a mean outline is a picture of them."""
+        a, b = self.common_form
+        return a < COMMON, b < COMMON
+
+    def equivalence(self, margin: float = 0.1) -> "pd.DataFrame":
+        """Tell in which quantities the samples are equivalent: the 95 % interval of the ratio lies inside a margin.
+
+        Parameters
+        ----------
+        margin : float
+            Of 0.1: between 1/1.1 and 1.1.
+
+        Returns
+        -------
+        DataFrame
+            One row per quantity that is a ratio: quantity, low, high, and equivalent; equivalent to two one-sided tests
+            at 0.025. False without an interval.
+
+        Raises
+        ------
+        ValueError
+            For a margin that is not positive.
+        """
+        if not (isinstance(margin, int | float | np.number) and 0 < margin < np.inf):
+            raise ValueError(f"margin {margin!r}: give a positive margin, such as 0.1")
+        table = self.ratios[["quantity", "low", "high"]]
+        return table.assign(equivalent=(table["low"] > 1 / (1 + margin)) & (table["high"] < 1 + margin))
+
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot typical outlines of both samples beside each other at one scale, the first of each stronger.
 
@@ -423,15 +453,22 @@ class Comparison(Sealed, Saved):
         """Size, elongation, coarse form and roughness of every curve; see `quantities.components`."""
         return components(self.space, self.t, self.l)
 
+    @cached_property
+    def lobes(self) -> dict[str, Real]:
+        """Logarithms of the amplitudes of the lobes of every curve; see `quantities.lobes`."""
+        return lobes((self.a, self.b), self.settings)
+
     @property
     def estimates(self) -> "pd.DataFrame":
         """How large the difference is in each quantity, one row each, with the p-value of the part that tests it.
 
         Columns: quantity; estimate; kind: a "ratio" (B over A, of geometric means; of standard deviations of the
-        logarithm for the spread of size), or a "distance" in standard deviations within the samples (see
-        `estimates.standardized_distance`); low and high, the ends of its pointwise 95 % interval; p, of the part of the
-        test, and p_adjusted, for the other parts of the same test (`MMDTest.adjusted`); the spread of size has those of
-        the part that tests it together with the mean. NaN where a quantity was not measured, or not tested alone.
+        logarithm for the spread of size; of means for the area), or a "distance" in standard deviations within the
+        samples (see `estimates.standardized_distance`); low and high, the ends of its pointwise 95 % interval; p, of a
+        permutation test of just this quantity; and p_adjusted, for the other quantities of the same test, by which a
+        quantity is named as differing. Lobes are waves of up to 5 around the outline; roughness is that of finer waves
+        beyond what the lobes imply; concavity is the share of the convex hull that an outline does not fill. NaN where
+        a quantity was not measured or not tested.
 
         Notes
         -----

@@ -13,7 +13,8 @@ from ..outlines import Ensemble
 from ..progress import one_library_thread
 from ..shapes import grassmann, register, to_landmarks
 from ..shapes.lobes import BANDS
-from .answer import differing
+from .answer import named
+from .estimates import QUANTITIES
 from .learning import KNOWN
 from .parts import form_descriptors
 from .quantities import COARSE
@@ -32,6 +33,8 @@ _MAX_COMPARED = 1000
 _CENTRAL_SHARE = 0.25
 # Landmarks of outlines that are drawn: enough for figures of a few centimeters.
 _LANDMARKS = 200
+# What typical outlines are chosen by if a quantity differs that is not one of their own.
+_CHOSEN_BY = {"spread of size": "size", "lobes": "coarse form"}
 # Median absolute deviations per standard deviation of a normal distribution.
 _MAD = 1.482602218505602
 
@@ -67,13 +70,18 @@ def typical_rows(comparison: Comparison, count: int = DRAWN) -> tuple[Index, Ind
     -----
     An outline is as typical as its mean distance to the others of its group is small: robust to outliers, and an
     outline of the sample. Of the quarter of a group that is most typical in all quantities, these are the most typical
-    in those that differ. A quantity counts as one whatever its number of columns, each in robust standard deviations
-    within the groups. If images were permuted, these have equal weights.
+    in those that differ: in the named ones, or in all of a test that rejects if none is named. A quantity counts as one
+    whatever its number of columns, each in robust standard deviations within the groups. If images were permuted, these
+    have equal weights.
     """
     first, total = len(comparison.a), len(comparison.t)
     quantities = _standardized(_described(comparison), first)
-    differ = [name for test in (comparison.scale, comparison.undulation) for name in differing(test)]
-    compared = {name: quantities[name] for name in quantities if any(name in one for one in differ)} or quantities
+    differ = set[str]()
+    for test, names in named(comparison).items():
+        # Where a test rejects and no quantity can be named, all of that test.
+        every = [name for name, of in QUANTITIES.items() if of == test and getattr(comparison, test).rejected]
+        differ |= {_CHOSEN_BY.get(name, name) for name in names or every}
+    compared = {name: quantities[name] for name in quantities if name in differ} or quantities
     weights = np.ones(total)
     if (image := comparison.replicates) is not None:
         weights = 1 / np.bincount(image)[image]

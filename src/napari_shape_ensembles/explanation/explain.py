@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from .._types import Real
 from ..checks import expect
 from ..comparison import Comparison
-from ..comparison.answer import Statement, names_of, ratio_sentence, statements
+from ..comparison.answer import Statement, formless, names_of, ratio_sentence, statements
 from ..comparison.verdict import INCONCLUSIVE
 from ..mmd.contrasts import standardised_difference
 from ..mmd.family import FamilyTests, family_tests
@@ -142,6 +142,8 @@ class Explanation:
                 f"{self.modes.sentence(found[0])}"
             )
             said.append(Statement(words, self.modes.tests.names[found[0]]))
+        if words := formless(self.comparison):
+            return [*said, Statement(words)]
         for where, about, words in (
             (self.form.shifted, "mean form", "the mean form differs"),
             (self.form.spread, "variability", "the variability differs"),
@@ -192,7 +194,7 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> explanation = explain(result)
     >>> explanation.sentences()
-    ("B's outlines are smaller: size 0.81 times A's, 95 % interval 0.69 to 0.96 (adjusted p = 0.001).",)
+    ('Size or elongation differs (p = 0.001), but no single quantity can be named.',)
     """
     expect(comparison, Comparison, "explain takes the Comparison that compare returns")
     space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)

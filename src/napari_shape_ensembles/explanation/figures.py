@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from .._types import Real
 from ..archive import replacing
 from ..comparison import Comparison
-from ..comparison.answer import names_of
+from ..comparison.answer import formless, names_of
 from ..comparison.figures import plot_typical
 from ..comparison.quantities import COMPONENTS
 from ..comparison.typical import typical_outlines, typical_rows
 from ..mmd.witness import most_typical
 from ..palette import COLOR_A, COLOR_B
 from .explain import Explanation
-from .headline import formless, mean_outlines
+from .headline import mean_outlines
 from .modes import along_mode, exaggeration
 from .outline import OutlineDifference
 

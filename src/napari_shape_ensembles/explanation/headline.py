@@ -8,7 +8,6 @@ import numpy as np
 from .._types import Index, Real
 from ..checks import Sealed
 from ..comparison import Comparison, answer
-from ..comparison.common_form import COMMON
 from ..comparison.typical import typical_outlines, typical_rows
 from ..outlines import Ensemble
 from ..shapes import register, to_landmarks
@@ -59,7 +58,7 @@ def headline(result: Comparison) -> Headline:
     >>> a, b = samples.powder_outlines().ensembles()
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> headline(result).sentence
-    "B's outlines are smaller: 0.81 times A's (0.69 to 0.96). No difference in form was detected."
+    'Size or elongation differs, but no single quantity can be named. No difference in form was detected.'
     """
     size = result.components["size"]
     sizes = tuple(
@@ -70,26 +69,17 @@ def headline(result: Comparison) -> Headline:
     rows = typical_rows(result)
     a, b = typical_outlines(result, rows)
     means = mean_outlines(result, (a[0], b[0]))
-    return Headline(*words, rows, (a, b), means, formless(result), (sizes[0], sizes[1]))
+    return Headline(*words, rows, (a, b), means, answer.formless(result), (sizes[0], sizes[1]))
 
 
 def mean_outlines(result: Comparison, like: tuple[Real, Real]) -> tuple[Real | None, Real | None]:
     """Mean outlines (n, 2) of A and of B, each turned like another outline of its group; None without a common form."""
     places, found = ShapePlaces(result), list[Real | None]()
-    for side, target, share in zip("AB", like, result.common_form, strict=True):
-        if share >= COMMON:
+    for side, target, has_form in zip("AB", like, result.has_common_form, strict=True):
+        if not has_form:
             found.append(None)
             continue
         drawn = Ensemble([places.draw(places.median(side))])
         landmarks = to_landmarks(drawn, len(target), interpolation="polygon")
         found.append(register(landmarks, target, reflections=result.settings.reflections).landmarks[0])
     return found[0], found[1]
-
-
-def formless(result: Comparison) -> str:
-    """Say of which groups no mean outline is drawn, as their outlines have no common form; empty if of none."""
-    names = answer.names_of(result)
-    without = [name for name, share in zip(names, result.common_form, strict=True) if share >= COMMON]
-    if not without:
-        return ""
-    return f"The outlines of {' and of '.join(without)} have no common form: a mean outline would not be one of them."

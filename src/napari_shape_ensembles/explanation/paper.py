@@ -122,8 +122,7 @@ def methods(
             how = "symmetric bootstrap-t over outlines, or Student's (Welch's) for fewer than five"
         said.append(f"Ratios are those of geometric means; their 95 % intervals are {how}.")
     if known.missed:
-        how = "the ends of 95 % intervals" if result.permuted != "curves" else "those with a power below 0.8"
-        said.append(f"Differences that could have been missed are {how}.")
+        said.append("Differences that could have been missed are the ends of 95 % intervals.")
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     said.append(f"Software: {versions}.")
     found = " ".join(words for words in (known.sentence, known.missed, known.scope) if words)

@@ -195,7 +195,7 @@ def estimates_table(result: Comparison) -> Table:
         rows.append((name, kind, words, *(f"{one:.2g}" if one == one else "–" for one in (p, adjusted))))
     a, b = names_of(result)
     headings = ("quantity", "kind", f"{b} over {a}, 95 % interval", "p", "adjusted p")
-    title = "Quantities; p-values are those of the parts of the two tests (of size, its mean and spread together)"
+    title = "Quantities; p-values are those of permutation tests of each, adjusted for the others of the same test"
     return title, headings, rows
 
 

@@ -162,10 +162,18 @@ def many(explanation):
     result = explanation.comparison
     return replace(
         explanation,
-        comparison=replace(result, undulation=rejected(result.undulation), scale=rejected(result.scale)),
+        comparison=with_names(replace(result, undulation=rejected(result.undulation), scale=rejected(result.scale))),
         modes=replace(explanation.modes, tests=all_rejected(explanation.modes.tests)),
         form=replace(explanation.form, effect_threshold=0.0, spread_threshold=0.0),
     )
+
+
+def with_names(result):
+    """The result as if three quantities differed, and the groups had common forms."""
+    differ = result.ratios["quantity"].isin(["size", "elongation", "roughness"])
+    vars(result)["ratios"] = result.ratios.assign(p_adjusted=np.where(differ, 0.005, 1.0))
+    vars(result)["has_common_form"] = True, True
+    return result
 
 
 def rejected(test):
@@ -225,7 +233,8 @@ def test_the_mode_of_a_sentence_moves_and_comes_to_rest(panel, many, qtbot):
 def test_the_picture_stays_at_the_chosen_sentence_when_the_sentences_are_updated(panel, many, qtbot):
     panel.show_explanation(many)
     qtbot.mouseClick(panel.sentences.labels[1], Qt.MouseButton.LeftButton)
-    panel.update_sentences(replace(many, comparison=replace(many.comparison, row_depends_on_archetype=True)))
+    changed = with_names(replace(many.comparison, row_depends_on_archetype=True))
+    panel.update_sentences(replace(many, comparison=changed))
     assert "average elongation" in panel.picture.title
 
 

@@ -1,0 +1,101 @@
+"""Tests of single quantities: which of them differ where a test of the whole rejects.
+
+Each quantity is one number of every outline. Its statistic is a difference of means in its own standard errors, so that
+a permutation test of it holds approximately under equal means with unequal spread as well (Chung and Romano 2013).
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from .._types import Index, Real
+from ..mmd.replicates import DRAWS, Hypothesis, joint_p_values, rounded_ties
+from ..progress import cancellation_check
+from .learning import KNOWN
+
+# Labelings per block of permutations, in numbers.
+_PER_BLOCK = 2_000_000
+# Of more curves the statistics are normal: permutations would take a minute.
+_MAX_PERMUTED = 20_000
+_TINY = 1e-300
+# Standard error of a difference, relative to the standard deviation of the values, below which it is rounding error.
+_LEAST_ERROR = 1e-9
+
+
+class Difference(NamedTuple):
+    """Difference of means of B and A given covariates, for every labeling: values and standard errors, (1 + B,)."""
+
+    value: Real
+    error: Real
+
+
+def label_orders(
+    first: int, image: Index | None, blocks: Index | None, total: int, permutations: int, seed: int
+) -> NDArray[np.bool_]:
+    """Whether each curve, or image, is of B, for every labeling, (1 + B, U); row 0 is the observed one."""
+    if image is None:
+        second = np.arange(total) >= first
+        if total > _MAX_PERMUTED:
+            return second[None]
+        labels = np.repeat(second[None], 1 + permutations, axis=0)
+        np.random.default_rng(seed).permuted(labels[1:], axis=1, out=labels[1:])
+        return labels
+    second = np.arange(int(image.max()) + 1) > image[:first].max()
+    orders = Hypothesis(second, blocks).rearrangements(draws=max(permutations, DRAWS), seed=seed).orders
+    return np.asarray(second[orders])
+
+
+def adjusted_difference(values: Real, labels: NDArray[np.bool_], covariates: Real) -> Difference:
+    """Difference of means, B minus A, of values (U,) given covariates (U, p), for every labeling.
+
+    Least squares with the standard errors of White (1980), which hold under unequal spread; without covariates, the
+    difference of means over Welch's standard error.
+    """
+    count = len(values)
+    centred = covariates - covariates.mean(axis=0)
+    u, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    basis = np.concatenate([np.full((count, 1), count**-0.5), u[:, sizes > 1e-8 * sizes.max(initial=1)]], axis=1)
+    rest = values - basis @ (basis.T @ values)
+    freedom = max(count - basis.shape[1] - 1, 1)
+    found, errors, leave = np.zeros(len(labels)), np.ones(len(labels)), cancellation_check()
+    # Values that do not vary within the groups have an error of zero: a difference of them is limited instead.
+    if (floor := _LEAST_ERROR * float(values.std())) <= _LEAST_ERROR * KNOWN:
+        return Difference(found, errors)
+    step = max(_PER_BLOCK // count, 1)
+    for start in range(0, len(labels), step):
+        leave()
+        part = slice(start, start + step)
+        group = labels[part].astype(np.float64)
+        group -= (group @ basis) @ basis.T
+        squares = np.maximum((group**2).sum(axis=1), _TINY)
+        found[part] = group @ rest / squares
+        left = rest - found[part, None] * group
+        errors[part] = np.sqrt(((group * left) ** 2).sum(axis=1) * count / freedom) / squares + floor
+    return Difference(found, errors)
+
+
+def family_p_values(differences: Mapping[str, Difference]) -> dict[str, tuple[float, float]]:
+    """p-value of each quantity, and the one adjusted for the others on the same labelings (step-down min-p)."""
+    statistics = np.stack([np.abs(one.value) / one.error for one in differences.values()])
+    if statistics.shape[1] == 1:  # too many curves to permute: normal
+        return holm(dict(zip(differences, (2 * ndtr(-statistics[:, 0])).tolist(), strict=True)))
+    statistics = rounded_ties(statistics)
+    each = joint_p_values(statistics)[0][:, 0]
+    order, found, least = np.argsort(each, kind="stable"), dict[str, tuple[float, float]](), 0.0
+    for place, one in enumerate(order.tolist()):
+        joint = joint_p_values(statistics[order[place:]])[1]  # ties of p-values broken by the statistics
+        least = max(least, float(np.mean(joint <= joint[0])), float(each[one]))
+        found[list(differences)[one]] = float(each[one]), least
+    return found
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+    """Each p-value, and the one adjusted for the others by Holm's method."""
+    found, least = dict[str, tuple[float, float]](), 0.0
+    for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda one: one[1])):
+        least = max(least, min((len(p_values) - place) * p, 1.0))
+        found[name] = p, least
+    return found

@@ -1,0 +1,106 @@
+"""Tests of single quantities: their level under unequal spread, and roughness beyond what lobes imply."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from napari_shape_ensembles import Ensemble, Settings, compare, explain
+from napari_shape_ensembles.comparison.answer import named
+from napari_shape_ensembles.comparison.quantity_tests import adjusted_difference, family_p_values, label_orders
+
+QUICK = Settings(landmarks=120, rank=40, permutations=299)
+
+
+def waved(count, seed, *, lobes=1.0, fine=1.0):
+    """Outlines of 2 to 5 lobes and 7 to 14 fine waves, all of random phases."""
+    rng, angle = np.random.default_rng(seed), 2 * np.pi * np.arange(240) / 240
+    curves = []
+    heights = {k: 0.06 * lobes / np.sqrt(k - 1) for k in range(2, 6)} | dict.fromkeys(range(7, 15), 0.012 * fine)
+    for _ in range(count):
+        radius = np.ones(240)
+        for waves, height in heights.items():
+            radius += height * abs(1 + 0.3 * rng.normal()) * np.cos(waves * angle + rng.uniform(0, 2 * np.pi))
+        radius *= 20 * np.exp(0.15 * rng.normal())
+        curves.append(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1))
+    return Ensemble(curves)
+
+
+def p_values(first, **quantities):
+    total = len(next(iter(quantities.values())))
+    labels = label_orders(first, None, None, total, 199, 0)
+    none = np.zeros((total, 0))
+    return family_p_values({name: adjusted_difference(own, labels, none) for name, own in quantities.items()})
+
+
+def test_a_difference_without_covariates_is_that_of_welch():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(size=30), rng.normal(0.5, 2, size=30)])
+    labels = label_orders(30, None, None, 60, 0, 0)
+    found = adjusted_difference(values, labels, np.zeros((60, 0)))
+    test = stats.ttest_ind(values[30:], values[:30], equal_var=False)
+    assert found.value[0] == pytest.approx(values[30:].mean() - values[:30].mean())
+    assert found.value[0] / found.error[0] == pytest.approx(test.statistic, rel=1e-6)
+
+
+def test_covariates_are_adjusted_for():
+    rng = np.random.default_rng(0)
+    second = np.arange(80) >= 40
+    covariate = rng.normal(size=(80, 1)) + second[:, None]
+    values = 2 * covariate[:, 0] + 0.01 * rng.normal(size=80)
+    labels = label_orders(40, None, None, 80, 199, 0)
+    assert family_p_values({"": adjusted_difference(values, labels, covariate)})[""][0] > 0.05
+    found = adjusted_difference(values + 0.3 * second, labels, covariate)
+    assert found.value[0] == pytest.approx(0.3, abs=0.01)
+    assert family_p_values({"": found})[""] == (0.005, 0.005)
+
+
+def test_equal_means_with_unequal_spread_keep_the_level():
+    """Permuted differences of means that are not in standard errors reject in 0.15 of such pairs."""
+    rejected = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        values = np.concatenate([3 * rng.normal(size=20), rng.normal(size=60)])
+        rejected += p_values(20, only=values)["only"][0] <= 0.05
+    assert 2 <= rejected <= 20  # 10 of 200 at 5 %
+
+
+def test_p_values_are_adjusted_for_the_other_quantities():
+    rng = np.random.default_rng(0)
+    noise = {f"{place}": rng.normal(size=60) for place in range(3)}
+    differs = rng.normal(size=60) + 3 * (np.arange(60) >= 30)
+    found = p_values(30, differs=differs, **noise)
+    assert found["differs"] == (0.005, 0.005)
+    assert all(p <= joint for p, joint in found.values())
+    assert max(joint for _, joint in found.values()) <= 1
+
+
+def test_values_without_variation_within_the_groups():
+    second = np.arange(40) >= 20
+    found = p_values(20, constant=np.full(40, 0.3), apart=0.3 + 0.1 * second)
+    assert found["constant"][0] == 1
+    assert found["apart"][0] == 0.005
+
+
+def test_lobes_are_not_called_rough_and_fine_waves_are():
+    """Of pairs without a difference in fine waves, one in 40 may be called rough at a level of 0.025."""
+    called = {"lobes": 0, "fine": 0}
+    for seed in range(6):
+        for name, factor in (("lobes", 1.5), ("fine", 1.6)):
+            result = compare(waved(60, 2 * seed), waved(60, 2 * seed + 1, **{name: factor}), permutations=299)
+            estimate = result.estimates.set_index("quantity")["estimate"]
+            called[name] += "roughness" in named(result)["undulation"]
+            assert not any("mean form" in words for words in explain(result).sentences())
+            assert estimate["roughness"] == pytest.approx(1 if name == "lobes" else 1.5, abs=0.12)
+            assert ("lobes" in named(result)["undulation"]) or name == "fine"
+    assert called["lobes"] <= 1
+    assert called["fine"] == 6
+
+
+def test_equivalence_is_an_interval_inside_the_margin():
+    result = compare(waved(60, 1), waved(60, 2), QUICK)
+    table = result.equivalence(0.2).merge(result.estimates, on="quantity", suffixes=("", "_of"))
+    assert (table["equivalent"] == ((table["low_of"] > 1 / 1.2) & (table["high_of"] < 1.2))).all()
+    assert table["equivalent"].any()
+    assert not result.equivalence(1e-6)["equivalent"].any()
+    with pytest.raises(ValueError, match="margin 0: give a positive margin"):
+        result.equivalence(0)
