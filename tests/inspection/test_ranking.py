@@ -1,9 +1,11 @@
 """Manually excluded curves, and ensembles that become empty."""
 
+import numpy as np
 import pytest
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble
+from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.inspection.curves import ranked_curves
 from napari_shape_ensembles.inspection.ranking import Inspection
 from napari_shape_ensembles.outlines.reasons import AT_BORDER, BY_HAND
 
@@ -23,3 +25,14 @@ def test_an_empty_ensemble_is_rejected_with_the_exclusion_counts(others):
     empty = Ensemble([], name="field", dropped={AT_BORDER: 3})
     with pytest.raises(ValueError, match=r"field has no usable outline \(3 touching the image border\)"):
         Inspection.of((*others, empty))
+
+
+def test_curves_of_two_ensembles_are_ranked_by_their_distances_from_the_common_mean():
+    first, second = (Ensemble(list(blobs(12, 60, seed=seed)), name="cells") for seed in (1, 2))
+    settings = Settings(landmarks=60, rank=5, permutations=99)
+    ranking = Inspection.of((first, second), settings).ranking
+    distances = compare(first, second, settings).distances["product"].to_numpy()
+    for source, ensemble, part in zip("AB", (first, second), np.split(distances, 2), strict=True):
+        expected = ranked_curves(ensemble, settings, part)["score"].to_numpy()
+        own = ranking[ranking["source"] == source]
+        assert sorted(own["score"]) == sorted(expected[expected > 0])

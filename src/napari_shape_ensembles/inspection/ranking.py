@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._types import Real
 from ..checks import several
 from ..comparison import Comparison, Settings, compare
 from ..comparison.samples import require_curves
@@ -91,6 +92,10 @@ class Inspection:
         require_curves(ensembles)
         settings = settings or Settings()
         comparison = compare(*ensembles, settings) if len(ensembles) == 2 else None
+        # Of each ensemble; their names may be equal.
+        distances: list[Real | None] = [None]
+        if comparison is not None:
+            distances = np.split(comparison.distances["product"].to_numpy(), [len(ensembles[0])])
         tables, suspects = [], list[Suspects | None]()
         for place, (source, ensemble) in enumerate(zip("AB", ensembles, strict=False)):
             report(f"inspecting {ensemble.name or source}")
@@ -99,10 +104,7 @@ class Inspection:
                 tables.append(_labels_ranked(measured, ensemble, source))
                 continue
             suspects.append(None)
-            distances = None
-            if comparison is not None:
-                distances = comparison.distances.loc[comparison.distances["source"] == source, "product"].to_numpy()
-            table = ranked_curves(ensemble, settings, distances)
+            table = ranked_curves(ensemble, settings, distances[place])
             tables.append(_placed_in(table[table["score"] > 0], ensemble, source))
         sentence = comparison.summary() if comparison is not None else ""
         return cls(ensembles, _together(tables), comparison, sentence, tuple(suspects))
