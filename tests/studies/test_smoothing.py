@@ -150,7 +150,7 @@ def test_too_few_curves_at_every_sigma_are_inconclusive():
     one = field(1, rows=1)
     study = smoothing_study(one, field(2), sigmas=[0, 1], **GRID)
     assert study.recommended is None
-    assert study.summary().startswith("Inconclusive at every σ: 1 and 16 curves cannot reach p ≤ 0.025")
+    assert study.summary().startswith("Inconclusive at every σ: 1 and 16 curves cannot reach p ≤ 0.0125")
 
 
 def test_a_sigma_whose_outlines_have_faults_has_a_reason_and_is_not_recommended():

@@ -595,7 +595,7 @@ def test_outlines_without_an_image_are_counted_and_judged(model, qtbot, shown, k
     qtbot.waitUntil(lambda: "✓" in bench.headings["Outlines"].text(), timeout=5000)
     layer = model.layers["two"]
     layer.data = np.where(layer.data == 1, 1, 0) if kind == "labels" else layer.data[:1]
-    qtbot.waitUntil(lambda: page.verdict.text().startswith("⚠ two has only 1 curve"), timeout=5000)
+    qtbot.waitUntil(lambda: page.verdict.text().startswith("• two has only 1 curve"), timeout=5000)
     assert "<b>1 outline</b> in two" in page.count.text()
     model.layers.clear()
     qtbot.waitUntil(lambda: page.count.isHidden() and not page.verdict.text(), timeout=5000)

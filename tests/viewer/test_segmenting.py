@@ -190,7 +190,7 @@ def test_the_reason_for_a_missing_preview_is_shown(model, qtbot, qapp):
     task.deactivate()
 
 
-@pytest.mark.parametrize(("pooled", "words"), [(True, "has no usable outline"), (False, "has only 0 curves")])
+@pytest.mark.parametrize(("pooled", "words"), [(True, "has no usable outline"), (False, "has no curves")])
 def test_an_image_without_outlines_is_reported_among_several(model, pooled, words):
     dot = np.zeros_like(spots(1))
     dot[30, 30] = 1

@@ -260,7 +260,7 @@ def test_a_smoothing_study_of_groups_shows_a_recommendation(smoothing_dock, mode
     result = run(smoothing_dock, qtbot)
     assert smoothing_dock.answer.text() == result.summary()
     np.testing.assert_allclose(smoothing_dock.view.axes[2].lines[0].get_ydata(), result.sizes[:, 0])
-    assert "σ = 2 px: 32 and 16 curves; 2 and 1 images cannot reach p < 0.05" in smoothing_dock.describe(0, 2.1, 0.1)
+    assert "32 and 16 curves; 2 and 1 images cannot reach p ≤ 0.025 by perm" in smoothing_dock.describe(0, 2.1, 0.1)
     set_choices(smoothing_dock.session.choices, permute="curves")
     run(smoothing_dock, qtbot)
     assert "σ = 2 px: 32 and 16 curves; undulation differs in" in smoothing_dock.describe(0, 2.1, 0.1)
