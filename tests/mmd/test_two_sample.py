@@ -12,7 +12,7 @@ from scipy.stats import binom
 from napari_shape_ensembles import mmd_test
 from napari_shape_ensembles.mmd.kernel import median_distance
 from napari_shape_ensembles.mmd.permutations import permuted_labels
-from napari_shape_ensembles.mmd.two_sample import combined_mmd_test
+from napari_shape_ensembles.mmd.two_sample import combined_mmd_test, is_settled, pooled_mmd_test
 
 
 def samples(m=30, n=40, d=5, *, seed=0, shift=0.0):
@@ -259,3 +259,29 @@ def test_a_width_that_does_not_distinguish_points_is_rejected(kind, width):
     points = np.random.default_rng(0).normal(size=(20, 2))
     with pytest.raises(ValueError, match="does not distinguish points"):
         mmd_test(points, points + 1, **{kind: width})
+
+
+def test_decisions_before_the_last_permutation_are_rarely_wrong():
+    level, wrong, added = 0.025, 0.0, 0.0
+    exact = np.linspace(level, 3 * level, 1001)  # beyond, a rejection is less probable than 1e-40
+    for permutations in (1000, 5000):
+        counts = np.arange(permutations + 1)  # of permutations at least as extreme
+        p_values = (1 + counts) / (1 + permutations)
+        settled = np.array([is_settled(p_value, permutations, level) for p_value in p_values])
+        wrong += binom.pmf(counts[settled], permutations, level).sum()
+        rejects = counts[settled & (p_values <= level)].max()
+        added += np.trapezoid(binom.cdf(rejects, permutations, exact), exact)
+    assert wrong < 4e-4
+    assert added < 1e-8
+
+
+def test_permutations_continue_only_while_the_decision_depends_on_them():
+    rng = np.random.default_rng(3)
+    points = {"one": np.concatenate([rng.normal(size=(40, 1)), rng.normal(0.2, 1, (40, 1))])}
+    few = pooled_mmd_test(points, 40, permutations=199)
+    assert 0.1 < few.p_value < 0.9
+    assert pooled_mmd_test(points, 40, permutations=199, significance=0.01, most=4975).p_value == few.p_value
+    near = pooled_mmd_test(points, 40, permutations=199, significance=few.p_value, most=4975)
+    many = pooled_mmd_test(points, 40, permutations=4975, significance=few.p_value)
+    assert near.p_value == many.p_value
+    assert near.p_error < few.p_error / 4
