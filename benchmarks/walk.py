@@ -276,8 +276,8 @@ def experiment(walk):
     walk.click(fold, words="unfold")
     walk.click(page.fill, lambda: len(session.design.groups()) == 3, "fill from names")
     walk.key("alt+2", lambda: are_outlined(bench, 9), "outlines (Alt+2)")
-    walk.click(bench.next, lambda: session.experiment.result is not None, "compare all groups")
-    print("\n".join(session.experiment.result.sentences))
+    walk.click(bench.next, lambda: session.comparison.answer is not None, "compare all groups")
+    print("\n".join(session.comparison.answer.sentences))
 
 
 def main():

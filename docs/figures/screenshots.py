@@ -129,7 +129,7 @@ def draw_bench(out):
         while not bench.next.isEnabled():
             wait(milliseconds=100)
         bench.next.click()
-        while bench.session.experiment.result is None:
+        while bench.session.comparison.answer is None:
             wait(milliseconds=100)
         wait(milliseconds=1500)
         keep("experiment", viewer=viewer)
