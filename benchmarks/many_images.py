@@ -17,7 +17,6 @@ from pathlib import Path
 import napari
 from qtpy.QtCore import QEventLoop, QTimer
 
-from napari_shape_ensembles.viewer.docks.inspect import InspectPage
 from stalls import StallMeter
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -91,8 +90,8 @@ def main():
     counts = session.segmentation.verdict
     meter.step("new recipe", renewed, settled)
     meter.step("why", lambda: bench.show_page(3), lambda: session.explanation.result is not None)
-    bench.show_instead_of("Inspect curves")
-    inspection = bench.pages["Outlines"].currentWidget().findChild(InspectPage)
+    bench.show_page(1)
+    inspection = bench.pages["Outlines"].show_tab(1)
     task = session.inspection
     task.a.choose(viewer.layers["a_00"])
     task.b.choose(None)
