@@ -86,7 +86,7 @@ def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick
     saved = Comparison.load(tmp_path / "r" / "result.comparison.npz")
     assert saved.summary() == answer["summary"]
     assert saved.settings == Settings(landmarks=60, rank=10, permutations=300)
-    np.testing.assert_allclose(table["product"], saved.distances["product"])
+    np.testing.assert_allclose(table["distance_from_mean"], saved.distances["distance_from_mean"])
     assert "one.ome.tif: 36 curves" in done.stderr
 
 

@@ -109,7 +109,7 @@ def differing_quantities(result):
 def draw(result, path):
     """Draw some curves of both ensembles, filled by distance from the mean shape."""
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    distances = result.distances["product"].to_numpy()
+    distances = result.distances["distance_from_mean"].to_numpy()
     top = np.quantile(distances, 0.98)
     parts = ((result.a, distances[: len(result.a)]), (result.b, distances[len(result.a) :]))
     for axis, (ensemble, values) in zip(axes, parts, strict=True):

@@ -35,7 +35,7 @@ def draw(result, pictures, theme):
     ground, text = THEMES[theme]
     mpl.rcParams.update({"text.color": text, "axes.labelcolor": text, "ytick.color": text, "font.size": 10})
     figure, axes = plt.subplots(1, 2, figsize=(6.8, 2.95), layout="constrained", facecolor=ground)
-    distance = result.distances["product"].to_numpy()
+    distance = result.distances["distance_from_mean"].to_numpy()
     top = np.quantile(distance, 0.98)
     parts = ((result.a, distance[: len(result.a)]), (result.b, distance[len(result.a) :]))
     for axis, picture, name, (ensemble, values) in zip(axes, pictures, "AB", parts, strict=True):

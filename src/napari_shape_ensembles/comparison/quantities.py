@@ -33,32 +33,46 @@ _BLOCK = 2000
 
 
 def lobes(ensembles: Sequence[Ensemble], settings: Settings) -> dict[str, Real]:
-    """Logarithms of the RMS amplitudes of each band of `LOBES`, relative to the RMS radius of the form.
+    """Logarithms of the RMS amplitudes of each band of `LOBES`; see `amplitudes_and_scales`."""
+    return amplitudes_and_scales(ensembles, settings)[0]
+
+
+def amplitudes_and_scales(ensembles: Sequence[Ensemble], settings: Settings) -> tuple[dict[str, Real], Real]:
+    """Amplitudes of lobes, and the scales, of outlines: they depend on no registration, no mean and no other outline.
 
     Parameters
     ----------
     ensembles : sequence of Ensemble
         N outlines in all.
     settings : Settings
-        How landmarks are placed. The amplitudes depend on no registration, no mean and no other outline.
+        How landmarks are placed.
 
     Returns
     -------
-    dict of str to (N,) array
+    lobes : dict of str to (N,) array
+        Logarithms of the RMS amplitudes of each band of `LOBES`, relative to the RMS radius of the form.
+    scales : (N, 2, 2) array
     """
     options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
 
     @one_library_thread()
-    def measured(part: Ensemble) -> Real:
-        undulation, _ = decompose(to_landmarks(part, settings.landmarks, **options))
-        return np.log(np.maximum(band_amplitudes(undulation, BANDS), _MIN_AMPLITUDE))
+    def measured(part: Ensemble) -> tuple[Real, Real]:
+        undulation, scale = decompose(to_landmarks(part, settings.landmarks, **options))
+        return np.log(np.maximum(band_amplitudes(undulation, BANDS), _MIN_AMPLITUDE)), scale
 
     parts = [
         ensemble[start : start + _BLOCK] if len(ensemble) > _BLOCK else ensemble
         for ensemble in ensembles
         for start in range(0, len(ensemble), _BLOCK)
     ]
-    return dict(zip(LOBES, np.concatenate(over_blocks(measured, parts)).T, strict=True))
+    amplitudes, scales = map(np.concatenate, zip(*over_blocks(measured, parts), strict=True))
+    return dict(zip(LOBES, amplitudes.T, strict=True)), scales
+
+
+def size_and_elongation(scales: Real) -> dict[str, Real]:
+    """Logarithms of the geometric mean of the RMS extents, and of their ratio, of scales (N, 2, 2): (N,) each."""
+    extents = np.linalg.eigvalsh(scales)
+    return {"size": np.log(extents).mean(axis=1), "elongation": np.log(extents[:, 1] / extents[:, 0])}
 
 
 @one_library_thread()
@@ -90,13 +104,8 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
 
     blocks = (slice(start, start + _BLOCK) for start in range(0, len(t), _BLOCK))
     coarse, fine = map(np.concatenate, zip(*over_blocks(measured, blocks), strict=True))
-    extents = np.linalg.eigvalsh(spd.from_coordinates(space.scale_mean_, l))
-    found = {
-        "size": np.log(extents).mean(axis=1),
-        "elongation": np.log(extents[:, 1] / extents[:, 0]),
-        "coarse form": coarse,
-        "roughness": np.log(fine),
-    }
+    found = size_and_elongation(spd.from_coordinates(space.scale_mean_, l))
+    found |= {"coarse form": coarse, "roughness": np.log(fine)}
     return {name: np.where(values.std(axis=0) > KNOWN, values, values.mean(axis=0)) for name, values in found.items()}
 
 
