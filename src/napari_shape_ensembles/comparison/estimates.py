@@ -60,8 +60,6 @@ _OF_COORDINATES = {"raw": "coarse form", "normalized": "roughness"}
 _MISSING = np.full(3, np.nan)
 # Amplitudes of lobes below this, relative to the size of an outline, imply no finer waves.
 _LEAST_LOBES = 1e-3
-# With fewer curves per covariate, roughness is adjusted for the amplitude of all coarse lobes together only.
-_MIN_PER_COVARIATE = 6
 
 
 def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFrame":
@@ -97,7 +95,7 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
 def quantities_of(comparison: Comparison) -> dict[str, Real]:
     """Logarithms of those quantities that are one number of every outline, (N,) each."""
     measured = {name: comparison.components[name] for name in ("size", "elongation", "roughness")}
-    measured["lobes"] = np.logaddexp.reduce([2 * comparison.lobes[name] for name in _COARSE_LOBES]) / 2
+    measured["lobes"] = comparison.lobes["lobes"]
     lacking = comparison.descriptors[:, -2] if comparison.descriptors.shape[1] > 1 else np.zeros(0)
     if lacking.any():  # logarithms of the unfilled share of the convex hull; all 0 with too few pixels for it
         measured["concavity"] = lacking
@@ -158,13 +156,9 @@ def area_ratio(comparison: Comparison, counts: Real) -> Real:
 
 
 def _coarse_lobes(lobes: Mapping[str, Real]) -> Real:
-    """Covariates (N, p) by which the coarse lobes of an outline imply finer waves: their amplitudes, and squares."""
-    amplitudes = np.stack([lobes[name] for name in _COARSE_LOBES], axis=1)
-    amplitudes = np.maximum(amplitudes, np.log(_LEAST_LOBES))
-    whole = np.logaddexp.reduce(2 * amplitudes, axis=1) / 2
-    squares = np.square(np.concatenate([amplitudes, whole[:, None]], axis=1))
-    every = np.concatenate([amplitudes, squares - squares.mean(axis=0)], axis=1)
-    return every if len(every) >= _MIN_PER_COVARIATE * every.shape[1] else whole[:, None]
+    """Covariate (N, 1) by which the coarse lobes of an outline imply finer waves along its arc length."""
+    amplitudes = np.logaddexp.reduce([2 * lobes[name] for name in _COARSE_LOBES]) / 2
+    return np.maximum(amplitudes, np.log(_LEAST_LOBES))[:, None]
 
 
 def _implied(roughness: Real, lobed: Real, group: Index) -> Real:

@@ -14,7 +14,7 @@ from .._types import Complex, Real
 from ..outlines import Ensemble
 from ..progress import one_library_thread, over_blocks
 from ..shapes import ShapeSpace, decompose, grassmann, spd, to_landmarks
-from ..shapes.lobes import BANDS, LINEAR, band_amplitudes, band_name, harmonics
+from ..shapes.lobes import BANDS, LINEAR, band_amplitudes, band_name, coarse_amplitude, harmonics
 from .learning import KNOWN
 from .settings import Settings
 
@@ -33,7 +33,7 @@ _BLOCK = 2000
 
 
 def lobes(ensembles: Sequence[Ensemble], settings: Settings) -> dict[str, Real]:
-    """Logarithms of the RMS amplitudes of each band of `LOBES`; see `amplitudes_and_scales`."""
+    """Logarithms of the amplitudes of each band of `LOBES`, and of "lobes"; see `amplitudes_and_scales`."""
     return amplitudes_and_scales(ensembles, settings)[0]
 
 
@@ -50,7 +50,8 @@ def amplitudes_and_scales(ensembles: Sequence[Ensemble], settings: Settings) -> 
     Returns
     -------
     lobes : dict of str to (N,) array
-        Logarithms of the RMS amplitudes of each band of `LOBES`, relative to the RMS radius of the form.
+        Logarithms of the RMS amplitudes of each band of `LOBES`, relative to the RMS radius of the form; and of
+        "lobes", those of the coarse form, which do not depend on finer waves.
     scales : (N, 2, 2) array
     """
     options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
@@ -58,7 +59,8 @@ def amplitudes_and_scales(ensembles: Sequence[Ensemble], settings: Settings) -> 
     @one_library_thread()
     def measured(part: Ensemble) -> tuple[Real, Real]:
         undulation, scale = decompose(to_landmarks(part, settings.landmarks, **options))
-        return np.log(np.maximum(band_amplitudes(undulation, BANDS), _MIN_AMPLITUDE)), scale
+        amplitudes = np.column_stack([band_amplitudes(undulation, BANDS), coarse_amplitude(undulation, COARSE)])
+        return np.log(np.maximum(amplitudes, _MIN_AMPLITUDE)), scale
 
     parts = [
         ensemble[start : start + _BLOCK] if len(ensemble) > _BLOCK else ensemble
@@ -66,7 +68,7 @@ def amplitudes_and_scales(ensembles: Sequence[Ensemble], settings: Settings) -> 
         for start in range(0, len(ensemble), _BLOCK)
     ]
     amplitudes, scales = map(np.concatenate, zip(*over_blocks(measured, parts), strict=True))
-    return dict(zip(LOBES, amplitudes.T, strict=True)), scales
+    return dict(zip((*LOBES, "lobes"), amplitudes.T, strict=True)), scales
 
 
 def size_and_elongation(scales: Real) -> dict[str, Real]:
