@@ -35,6 +35,8 @@ class Headline(Sealed):
         group whose outlines have no common form.
     formless : str
         Of which groups no mean is drawn, and why; empty if of none.
+    estimates : sequence of tuples of str
+        The table of estimates in words, with its headings first; see `answer.estimate_rows`.
     image_sizes : tuple of two dicts of str to float
         For A and B, the geometric mean size (RMS extent) of the outlines of every image.
     """
@@ -46,6 +48,7 @@ class Headline(Sealed):
     outlines: tuple[Sequence[Real], Sequence[Real]]
     means: tuple[Real | None, Real | None]
     formless: str
+    estimates: Sequence[tuple[str, ...]]
     image_sizes: tuple[dict[str, float], dict[str, float]]
 
 
@@ -69,7 +72,8 @@ def headline(result: Comparison) -> Headline:
     rows = typical_rows(result)
     a, b = typical_outlines(result, rows)
     means = mean_outlines(result, (a[0], b[0]))
-    return Headline(*words, rows, (a, b), means, answer.formless(result), (sizes[0], sizes[1]))
+    table = [answer.estimate_headings(result), *answer.estimate_rows(result)]
+    return Headline(*words, rows, (a, b), means, answer.formless(result), table, (sizes[0], sizes[1]))
 
 
 def mean_outlines(result: Comparison, like: tuple[Real, Real]) -> tuple[Real | None, Real | None]:

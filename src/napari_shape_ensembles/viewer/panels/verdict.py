@@ -1,9 +1,12 @@
 """The answer at a glance: typical outlines, a dot plot of the images, and a headline sentence."""
 
+from collections.abc import Sequence
+from html import escape
+
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QPainter, QPen
-from qtpy.QtWidgets import QSizePolicy, QWidget
+from qtpy.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from ...comparison import Comparison
 from ...comparison.answer import names_of
@@ -20,6 +23,11 @@ _TYPICAL = (
     "Outlines nearest to the middle of their group in the quantities that differ, at one scale; the most typical one "
     "is filled. Click one, or use the arrow keys, to see it in its image."
 )
+_TABLE = (
+    "Every quantity, whether a difference was detected or not: ratios of means with pointwise 95 % intervals; the "
+    "coarse form has a distance in standard deviations instead. Detected: by the p-value adjusted for the other "
+    "quantities of the same test."
+)
 
 
 class VerdictPanel(QWidget):
@@ -33,13 +41,18 @@ class VerdictPanel(QWidget):
         # An expanding canvas would push the sentences apart on a tall screen.
         self.picture.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.sentence, self.beside = headline_label(), wrapped_label()
-        column(self.picture, self.dots, self.sentence, self.beside, page=self)
+        self.table = QLabel()
+        self.table.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.table.setToolTip(tip(_TABLE))
+        column(self.picture, self.dots, self.sentence, self.table, self.beside, page=self)
 
     def show_headline(self, result: Comparison | None, known: Headline | None, said: str = "") -> None:
         """Show the result, its headline if already computed, and the message of the last run."""
         drawn = result is not None and known is not None
         several = known is not None and max(map(len, known.image_sizes)) > 1
         self.picture.setVisible(drawn)
+        self.table.setVisible(drawn)
+        self.table.setText("" if known is None else table_html(known.estimates))
         self.dots.setVisible(drawn and several)
         words, beside = said, ""
         if result is not None:
@@ -63,6 +76,16 @@ class VerdictPanel(QWidget):
             beside = " ".join(words for words in more if words)
         self.sentence.show_text(words)
         self.beside.show_text(beside)
+
+
+def table_html(rows: Sequence[tuple[str, ...]]) -> str:
+    """Return the table of estimates as rich text: headings first, detected differences in bold."""
+    headings = "".join(f"<th align=left>{escape(one)}</th>" for one in rows[0])
+    lines = []
+    for row in rows[1:]:
+        tag = "b" if row[-1] == "differs" else "span"
+        lines.append("<tr>" + "".join(f"<td><{tag}>{escape(one)}</{tag}></td>" for one in row) + "</tr>")
+    return f"<table cellpadding=2 style='font-size: small'><tr>{headings}</tr>{''.join(lines)}</table>"
 
 
 def overruled(result: Comparison) -> bool:
