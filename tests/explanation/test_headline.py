@@ -42,6 +42,7 @@ def test_the_headline_states_direction_and_size(larger):
     ratio = r"a ratio of {} (up|down) to \d\.\d+"
     assert re.match(f"Could have been missed: {ratio.format('lobes')}, {ratio.format('roughness')}", found.missed)
     assert "two images, not for the conditions" in found.scope
+    assert found.opening == "These two images differ."
     (a, *_), (b, *_) = found.outlines
     assert np.abs(b).max() / np.abs(a).max() == pytest.approx(1.4, rel=0.2)
 
@@ -303,11 +304,12 @@ def test_every_number_of_the_answer_stands_in_the_table_of_estimates(larger, ima
     for result in (larger, images, compare(a, b, QUICK)):
         known = headline(result)
         table = {number for row in known.estimates[1:] for cell in row[1:] for number in NUMBER.findall(cell)}
-        tests = {number for number in NUMBER.findall(p_words(result))}
+        tests = set(NUMBER.findall(p_words(result)))
         said = " ".join(
             [known.sentence, known.missed, *(one.text for one in statements(result)), ratio_sentence(result)]
         )
         found = set(NUMBER.findall(said.replace("95 %", "").replace("up to 5 lobes", "")))
         assert found
         assert found <= table | tests
-        assert known.sentence in methods(result, None, known)
+        assert f"{known.opening} {known.sentence}" in methods(result, None, known)
+    assert headline(images).opening == "A and B differ: 6 and 6 images."

@@ -241,6 +241,17 @@ def ratio_words(*ratios: float) -> list[str]:
 # --------------------------------------------------------------------------------------- what limits the answer
 
 
+def opening(comparison: Comparison) -> str:
+    """State in a few words which samples differ, and what that holds for; empty without a result."""
+    if comparison.case == INCONCLUSIVE or min(len(comparison.a), len(comparison.b)) < 2:
+        return ""
+    differ = "differ" if comparison.undulation.rejected or comparison.scale.rejected else "were not found to differ"
+    if comparison.permuted == "curves":
+        return f"These {'two ' if max(comparison.image_counts) == 1 else ''}images {differ}."
+    a, b = names_of(comparison)
+    return f"{a} and {b} {differ}: {' and '.join(map(str, comparison.unit_counts))} {comparison.permuted}."
+
+
 def scope(comparison: Comparison) -> str:
     """State whether the result holds for the conditions or for these images alone; empty without a result."""
     if comparison.case == INCONCLUSIVE:

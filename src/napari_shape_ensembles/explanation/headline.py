@@ -20,6 +20,8 @@ class Headline(Sealed):
 
     Attributes
     ----------
+    opening : str
+        Which samples differ: these images, or the conditions; empty without a result.
     sentence : str
         What differs, in which direction and how much, with 95 % intervals; or that nothing was detected.
     missed : str
@@ -41,6 +43,7 @@ class Headline(Sealed):
         For A and B, the geometric mean size (RMS extent) of the outlines of every image.
     """
 
+    opening: str
     sentence: str
     missed: str
     scope: str
@@ -68,7 +71,7 @@ def headline(result: Comparison) -> Headline:
         {str(name): float(np.exp(own[side.images == name].mean())) for name in dict.fromkeys(side.images.tolist())}
         for side, own in zip((result.a, result.b), np.split(size, [len(result.a)]), strict=True)
     )
-    words = answer.headline(result), answer.missed(result), answer.scope(result)
+    words = answer.opening(result), answer.headline(result), answer.missed(result), answer.scope(result)
     rows = typical_rows(result)
     a, b = typical_outlines(result, rows)
     means = mean_outlines(result, (a[0], b[0]))

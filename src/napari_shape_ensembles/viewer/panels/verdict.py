@@ -56,7 +56,7 @@ class VerdictPanel(QWidget):
         self.dots.setVisible(drawn and several)
         words, beside = said, ""
         if result is not None:
-            words = result.summary() if known is None else known.sentence
+            words = result.summary() if known is None else f"{known.opening} {known.sentence}".strip()
             beside = said
         if result is not None and known is not None:
             a, b = names_of(result)
