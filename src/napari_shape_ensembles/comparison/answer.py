@@ -13,7 +13,7 @@ from .._types import Real
 from ..mmd import MMDTest
 from ..shapes import spd
 from ..words import counted
-from .estimates import QUANTITIES, described, p_values
+from .estimates import QUANTITIES, described
 from .learning import coordinate_precision, relative_precision
 from .verdict import INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE, TRUTH_TABLE
 
@@ -158,11 +158,11 @@ def named(comparison: Comparison) -> dict[str, tuple[str, ...]]:
 
     Names of rows of the table of estimates, by test; none if the test as a whole finds no difference.
     """
-    rows, found = _ratios(comparison), {}
+    found = {}
     for name in TESTS:
         test: MMDTest = getattr(comparison, name)
         adjusted = {
-            one: rows[one]["p_adjusted"] if one in rows else p_values(test, (one,))[1]
+            one: comparison.quantity_p_values.get(one, (np.nan, np.nan))[1]
             for one, of in QUANTITIES.items()
             if of == name
         }
@@ -394,7 +394,7 @@ def ratio_sentence(comparison: Comparison) -> str:
 def _quantity_sentence(comparison: Comparison, name: str, rows: dict[str, dict[str, Any]]) -> str:
     a, b = names_of(comparison)
     if name not in rows:
-        _, p = p_values(getattr(comparison, QUANTITIES[name]), (name,))
+        p = comparison.quantity_p_values[name][1]
         return f"The coarse form differs (waves of up to 5 lobes around the outline; adjusted p = {p:.2g})."
     row = rows[name]
     if row["estimate"] in (0, np.inf):

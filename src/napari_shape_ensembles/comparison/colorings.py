@@ -119,7 +119,7 @@ COLORINGS: Mapping[str, Coloring] = {
         ),
         Coloring(
             "witness_scale",
-            "typical of {a} or {b}, by size and elongation",
+            "typical of {a} or {b}, by scale",
             "Witness of the test of scale: positive where outlines of {a} are denser.",
             **_TYPICAL,
         ),

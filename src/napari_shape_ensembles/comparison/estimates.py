@@ -21,6 +21,7 @@ from ..mmd.contrasts import (
 )
 from ..mmd.kernel import Distances, median_distance, quadratic_forms
 from ..mmd.replicates import mean_kernels
+from ..mmd.two_sample import pooled_mmd_test
 from ..shapes.lobes import BANDS
 from .quantities import COARSE, LOBES
 from .quantity_tests import adjusted_difference, family_p_values, holm, label_orders
@@ -79,7 +80,7 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     found = ratios(measured | comparison.lobes, first, counts, image, blocks)
     found["spread of size"] = spread_ratios(measured["size"][:, None], first, counts, image, blocks)[:, 0]
     found["area"] = area_ratio(comparison, counts)
-    tested, rows = quantity_p_values(comparison, measured), []
+    tested, rows = comparison.quantity_p_values, []
     for name in QUANTITIES:
         if name != _DISTANCE:
             estimate = found.get(name, _MISSING)
@@ -102,15 +103,15 @@ def quantities_of(comparison: Comparison) -> dict[str, Real]:
     return measured
 
 
-def quantity_p_values(comparison: Comparison, measured: Mapping[str, Real]) -> dict[str, tuple[float, float]]:
+def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
     """p-value of every quantity, and the one adjusted for the other quantities of the same test.
 
     The first is that of a permutation test of just this quantity, by its difference in standard errors: it holds under
-    unequal spread as well. No adjusted p-value is smaller than that of the test as a whole. The coarse form has the
-    p-values of its part of the test.
+    unequal spread as well. No adjusted p-value is smaller than that of the test as a whole. Over images, the
+    coarse form has the p-values of its part of the test.
     """
     image, blocks, settings = comparison.replicates, comparison.blocks, comparison.settings
-    first, total = len(comparison.a), len(comparison.t)
+    first, total, measured = len(comparison.a), len(comparison.t), quantities_of(comparison)
     labels = label_orders(first, image, blocks, total, settings.permutations, settings.seed)
     # Absolute deviations from the median of the sample: their mean is the spread.
     size = measured["size"]
@@ -136,8 +137,28 @@ def quantity_p_values(comparison: Comparison, measured: Mapping[str, Real]) -> d
             family = holm({name: difference_of_replicates(values[name], second, blocks).p_value for name in family})
         for name, (p, joint) in family.items():
             found[name] = p, max(joint, test.p_value)
-    found[_DISTANCE] = p_values(comparison.undulation, (_DISTANCE,))
+    found[_DISTANCE] = _coarse_p_values(comparison, 1 + len(differences))
     return found
+
+
+def _coarse_p_values(comparison: Comparison, quantities: int) -> tuple[float, float]:
+    """p-value of the coarse form, and the one adjusted for all quantities of the test of form (Bonferroni).
+
+    The part of the test is about all coordinates, in which finer waves differ too.
+    """
+    test, settings, points = comparison.undulation, comparison.settings, comparison.components[_DISTANCE]
+    if comparison.replicates is not None or _DISTANCE not in test.parts or not points.any():
+        return p_values(test, (_DISTANCE,))
+    p = pooled_mmd_test(
+        {"": points},
+        len(comparison.a),
+        kernels={"": "energy"},
+        permutations=settings.permutations,
+        approximate_above=settings.approximate_above or None,
+        bins=settings.bins,
+        seed=settings.seed,
+    ).p_value
+    return p, max(min(quantities * p, 1.0), test.p_value)
 
 
 def area_ratio(comparison: Comparison, counts: Real) -> Real:

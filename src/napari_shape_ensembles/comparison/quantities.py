@@ -14,7 +14,7 @@ from .._types import Complex, Real
 from ..outlines import Ensemble
 from ..progress import one_library_thread, over_blocks
 from ..shapes import ShapeSpace, decompose, grassmann, spd, to_landmarks
-from ..shapes.lobes import BANDS, LINEAR, band_amplitudes, band_name, coarse_amplitude, harmonics
+from ..shapes.lobes import BANDS, band_amplitudes, band_name, coarse_waves, harmonics
 from .learning import KNOWN
 from .settings import Settings
 
@@ -59,7 +59,8 @@ def amplitudes_and_scales(ensembles: Sequence[Ensemble], settings: Settings) -> 
     @one_library_thread()
     def measured(part: Ensemble) -> tuple[Real, Real]:
         undulation, scale = decompose(to_landmarks(part, settings.landmarks, **options))
-        amplitudes = np.column_stack([band_amplitudes(undulation, BANDS), coarse_amplitude(undulation, COARSE)])
+        coarse = np.linalg.norm(coarse_waves(undulation, COARSE), axis=1)
+        amplitudes = np.column_stack([band_amplitudes(undulation, BANDS), coarse])
         return np.log(np.maximum(amplitudes, _MIN_AMPLITUDE)), scale
 
     parts = [
@@ -91,17 +92,15 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
     -------
     dict of str to array
         size (N,): logarithm of the geometric mean of the RMS extents. elongation (N,): logarithm of their ratio.
-        coarse form (N, d): waves of up to `COARSE` lobes, in the registered frame. roughness (N,): logarithm of the RMS
-        amplitude of all finer waves in the r coordinates. What varies by no more than the precision of outlines is
-        rounding error, and constant here.
+        coarse form (N, d): waves of up to `COARSE` lobes, in the registered frame; they do not depend on finer waves.
+        roughness (N,): logarithm of the RMS amplitude of all finer waves in the r coordinates. What varies by no more
+        than the precision of outlines is rounding error, and constant here.
     """
 
     def measured(rows: slice) -> tuple[Real, Real]:
         tangents = np.tensordot(t[rows], space.basis_[: t.shape[1]], axes=1)
-        coefficients, count = harmonics(grassmann.exp(space.undulation_mean_, tangents))
-        coarse = (count > 0) & (count <= COARSE)
-        coarse[LINEAR] = False
-        waves = coefficients[:, coarse]
+        forms = grassmann.exp(space.undulation_mean_, tangents)
+        waves, (coefficients, count) = coarse_waves(forms, COARSE), harmonics(forms)
         return np.concatenate([waves.real, waves.imag], axis=1), amplitude(coefficients, count > COARSE)
 
     blocks = (slice(start, start + _BLOCK) for start in range(0, len(t), _BLOCK))

@@ -25,7 +25,7 @@ from .common_form import COMMON, unexplained
 from .design import cannot_reach, numbers_below, unequal_precision
 from .detectable import Detectable, detectable_differences, planned_power, require_curves_permuted
 from .display import MARK, LayerData, curve_layer_data, summary_html
-from .estimates import estimates
+from .estimates import estimates, quantity_p_values
 from .figures import plot_comparison, plot_typical
 from .inputs import Inputs
 from .outline_table import outline_table, witness_columns
@@ -503,6 +503,11 @@ class Comparison(Sealed, Saved):
     @cached_property
     def _estimates(self) -> "pd.DataFrame":
         return estimates(self)
+
+    @cached_property
+    def quantity_p_values(self) -> dict[str, tuple[float, float]]:
+        """p-value of each quantity of `estimates`, and the adjusted one."""
+        return quantity_p_values(self)
 
     @cached_property
     def ratios(self) -> "pd.DataFrame":
