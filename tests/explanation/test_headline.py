@@ -85,8 +85,8 @@ def test_exchanging_samples_inverts_the_statement(larger):
 def test_intervals_are_over_images_if_there_are_several(images):
     found = headline(images)
     assert "whole images were permuted (6 and 6)" in found.scope
-    assert [len(side) for side in found.image_sizes] == [6, 6]
-    means = [np.log(list(side.values())) for side in found.image_sizes]
+    assert [len(side) for side in found.image_means] == [6, 6]
+    means = [np.log(list(side.values())) for side in found.image_means]
     ratio = np.exp(means[1].mean() - means[0].mean())
     assert f"larger: {ratio:.2f} times as long as A's" in found.sentence
     from scipy.stats import ttest_ind
@@ -111,7 +111,7 @@ def test_figures_of_images_with_unequal_counts_agree_with_the_sentence():
     b = [sample(9 + i, 1.4 / size, n, f"b{i}") for i, (size, n) in enumerate(zip(sizes, counts, strict=True))]
     result = compare(a, b, QUICK, significance=0.05)
     known = headline(result)
-    means = [np.log(list(side.values())).mean() for side in known.image_sizes]
+    means = [np.log(list(side.values())).mean() for side in known.image_means]
     places = ShapePlaces(result)
     drawn = [np.sqrt(np.linalg.eigvalsh(places.median(side).scale @ places.median(side).scale)).prod() for side in "AB"]
     assert np.sqrt(drawn[1] / drawn[0]) == pytest.approx(np.exp(means[1] - means[0]), rel=1e-6)
@@ -191,7 +191,7 @@ def test_text_for_a_paper_has_every_number(images):
     assert objects["sample"].value_counts().to_dict() == dict.fromkeys(images.names, 72)
     np.testing.assert_allclose(objects["scale"], images.distances["scale"])
     assert table["outlines"].tolist() == [12] * 12
-    sizes = [size for side in known.image_sizes for size in side.values()]
+    sizes = [size for side in known.image_means for size in side.values()]
     np.testing.assert_allclose(table["size"], sizes)
     figure = answer_figure(images, known)
     assert figure.axes[0].get_title(loc="left").startswith("typical outlines")

@@ -123,8 +123,8 @@ COLORINGS: Mapping[str, Coloring] = {
             "Witness of the test of scale: positive where outlines of {a} are denser.",
             **_TYPICAL,
         ),
-        Coloring("undulation", "undulation distance from the mean", "Distance ‖t‖ of the form from the mean form."),
-        Coloring("scale", "scale distance from the mean", "Distance ‖ℓ‖ of size and elongation from their mean."),
+        Coloring("undulation", "undulation distance from the mean", "Distance of the form from the mean form."),
+        Coloring("scale", "scale distance from the mean", "Distance of size and elongation from their mean."),
         Coloring(
             "paper_distance",
             "distance from the mean shape, as in the paper",

@@ -8,6 +8,7 @@ import numpy as np
 from .._types import Index, Real
 from ..checks import Sealed
 from ..comparison import Comparison, answer
+from ..comparison.estimates import quantities_of
 from ..comparison.typical import typical_outlines, typical_rows
 from ..outlines import Ensemble
 from ..shapes import register, to_landmarks
@@ -39,8 +40,11 @@ class Headline(Sealed):
         Of which groups no mean is drawn, and why; empty if of none.
     estimates : sequence of tuples of str
         The table of estimates in words, with its headings first; see `answer.estimate_rows`.
-    image_sizes : tuple of two dicts of str to float
-        For A and B, the geometric mean size (RMS extent) of the outlines of every image.
+    drawn : str
+        The quantity of which the means of images are drawn: the first that is named, else the size.
+    image_means : tuple of two dicts of str to float
+        For A and B, the geometric mean of this quantity (of the size: of the RMS extents) over the outlines of every
+        image.
     """
 
     opening: str
@@ -52,7 +56,8 @@ class Headline(Sealed):
     means: tuple[Real | None, Real | None]
     formless: str
     estimates: Sequence[tuple[str, ...]]
-    image_sizes: tuple[dict[str, float], dict[str, float]]
+    drawn: str
+    image_means: tuple[dict[str, float], dict[str, float]]
 
 
 def headline(result: Comparison) -> Headline:
@@ -66,17 +71,19 @@ def headline(result: Comparison) -> Headline:
     >>> headline(result).sentence
     'Size or elongation differs, but no single quantity can be named. No difference in form was detected.'
     """
-    size = result.components["size"]
-    sizes = tuple(
+    measured = quantities_of(result)
+    named = [one for names in answer.named(result).values() for one in names if one in measured]
+    drawn = named[0] if named else "size"
+    means = tuple(
         {str(name): float(np.exp(own[side.images == name].mean())) for name in dict.fromkeys(side.images.tolist())}
-        for side, own in zip((result.a, result.b), np.split(size, [len(result.a)]), strict=True)
+        for side, own in zip((result.a, result.b), np.split(measured[drawn], [len(result.a)]), strict=True)
     )
     words = answer.opening(result), answer.headline(result), answer.missed(result), answer.scope(result)
     rows = typical_rows(result)
     a, b = typical_outlines(result, rows)
-    means = mean_outlines(result, (a[0], b[0]))
+    outlines = mean_outlines(result, (a[0], b[0]))
     table = [answer.estimate_headings(result), *answer.estimate_rows(result)]
-    return Headline(*words, rows, (a, b), means, answer.formless(result), table, (sizes[0], sizes[1]))
+    return Headline(*words, rows, (a, b), outlines, answer.formless(result), table, drawn, (means[0], means[1]))
 
 
 def mean_outlines(result: Comparison, like: tuple[Real, Real]) -> tuple[Real | None, Real | None]:

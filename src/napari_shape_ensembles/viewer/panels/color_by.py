@@ -56,6 +56,8 @@ class ColorBy(QWidget):
         with QSignalBlocker(self.choice), QSignalBlocker(self.percentile):
             for place, feature in enumerate(COLORINGS.values()):
                 self.choice.setItemText(place, with_names(feature.label, result.names))
+                meaning = tip(with_names(feature.meaning, result.names))
+                self.choice.setItemData(place, meaning, Qt.ItemDataRole.ToolTipRole)
             self.choice.setCurrentIndex(self.choice.findData(chosen))
             self.percentile.setValue(percentile)
         feature, first = COLORINGS[chosen], len(result.a)

@@ -49,7 +49,7 @@ class VerdictPanel(QWidget):
     def show_headline(self, result: Comparison | None, known: Headline | None, said: str = "") -> None:
         """Show the result, its headline if already computed, and the message of the last run."""
         drawn = result is not None and known is not None
-        several = known is not None and max(map(len, known.image_sizes)) > 1
+        several = known is not None and max(map(len, known.image_means)) > 1
         self.picture.setVisible(drawn)
         self.table.setVisible(drawn)
         self.table.setText("" if known is None else table_html(known.estimates))
@@ -63,7 +63,7 @@ class VerdictPanel(QWidget):
             rows = [side.tolist() for side in known.typical]
             self.picture.show_typical(rows, known.outlines, known.means, (a, b), result.a.unit)
             self.picture.setToolTip(tip(f"{_TYPICAL} {known.formless}".strip()))
-            self.dots.show_sizes(known.image_sizes, result.a.unit, (a, b))
+            self.dots.show_means(known.image_means, known.drawn, result.a.unit if known.drawn == "size" else "", (a, b))
             level = f"{result.settings.significance:g}"
             tested = (
                 f"Tested at a level of {level}, half of it for form and half for scale; in brackets: "
@@ -94,30 +94,38 @@ def overruled(result: Comparison) -> bool:
 
 
 class ImageDots(Drawing):
-    """Dot plot of the mean outline size per image, a line for each group, on a logarithmic axis."""
+    """Dot plot of the mean of a quantity per image, a line for each group, on a logarithmic axis."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.show_sizes(({}, {}), "")
+        self.show_means(({}, {}), "size", "")
 
-    def show_sizes(
-        self, sizes: tuple[dict[str, float], dict[str, float]], unit: str, names: tuple[str, str] = ("A", "B")
+    def show_means(
+        self,
+        means: tuple[dict[str, float], dict[str, float]],
+        quantity: str,
+        unit: str,
+        names: tuple[str, str] = ("A", "B"),
     ) -> None:
-        """Show the mean outline size of each image of two groups."""
-        self.sizes, self._names, unit = sizes, names, UNIT_SYMBOLS.get(unit, unit)
-        every = [size for side in sizes for size in side.values()] or [1.0]
+        """Show the mean of a quantity of each image of two groups."""
+        self.means, self._names, unit = means, names, UNIT_SYMBOLS.get(unit, unit)
+        every = [mean for side in means for mean in side.values()] or [1.0]
         self._low, self._high = np.log(min(every)), np.log(max(every))
         room = 0.1 * (self._high - self._low) or 0.1
         self._low, self._high = self._low - room, self._high + room
-        self.labels = f"{np.exp(self._low):.3g}", f"mean size per image, {unit}", f"{np.exp(self._high):.3g}"
+        self.labels = (
+            f"{np.exp(self._low):.3g}",
+            f"mean {quantity} per image{f', {unit}' if unit else ''}",
+            f"{np.exp(self._high):.3g}",
+        )
         listed = [
-            f"{group}: {name}: {size:.3g} {unit}"
-            for group, own in zip(names, sizes, strict=True)
-            for name, size in own.items()
+            f"{group}: {name}: {mean:.3g} {unit}".strip()
+            for group, own in zip(names, means, strict=True)
+            for name, mean in own.items()
         ]
         self.setToolTip(
-            "\n".join(["One dot per image: mean (geometric) of the RMS extents of its outlines.", *listed[:30]])
+            "\n".join([f"One dot per image: geometric mean of the {quantity} of its outlines.", *listed[:30]])
         )
         self.update()
 
@@ -131,7 +139,7 @@ class ImageDots(Drawing):
         ink, metrics = self.palette().windowText().color(), self.fontMetrics()
         left = min(max(map(metrics.horizontalAdvance, self._names)) + 10.0, self.width() / 3)
         room = self.width() - left - 10
-        for row, (side, group, own) in enumerate(zip("AB", self._names, self.sizes, strict=True)):
+        for row, (side, group, own) in enumerate(zip("AB", self._names, self.means, strict=True)):
             middle = row * _LINE + _LINE / 2
             painter.setPen(ink)
             words = elided(metrics, group, left - 10)
