@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, unusual_outlines
 from napari_shape_ensembles.comparison.colorings import COLORINGS, with_names
+from napari_shape_ensembles.comparison.quantities import LOBES
 from napari_shape_ensembles.comparison.outline_table import outline_table
 from napari_shape_ensembles.comparison.unusual import distance_columns, unusual_columns
 
@@ -69,7 +70,7 @@ def test_an_elongated_outline_has_no_unusual_form(outlines):
 
 
 def test_unusual_form_is_the_mean_distance_of_the_seven_nearest(result):
-    amplitudes = np.exp(np.stack([result.measured[name] for name in result.lobes], axis=1))
+    amplitudes = np.exp(np.stack([result.measured[name] for name in LOBES], axis=1))
     expected = np.sort(cdist(amplitudes, amplitudes), axis=1)[:, 1:8].mean(axis=1)
     np.testing.assert_allclose(result.outlines["unusual_form"], expected, rtol=1e-9)
 

@@ -788,7 +788,7 @@ class SegmentationOutcome:
         made = f"{counted(sum(map(len, self.ensembles)), 'outline')} made."
         if "unusual" in self.curves.features and self.curves.features["unusual"].notna().any():
             most = int(self.curves.features["unusual"].argmax())
-            made += f" Colored by how unusual they are; the most is outline {self.curves.features['id'][most]}: "
+            made += f" Colored by how unusual they are, most of all outline {self.curves.features['id'][most]}. "
             made += f"{self.curves.features['why'][most]}"
         return "\n".join([made, *account_of(left_out, sum(ensemble.filled for ensemble in self.ensembles))])
 
