@@ -1,5 +1,6 @@
 """Files as other programs write them: read as an expert would read them, or refused with the cause and the remedy."""
 
+import itertools
 import json
 import shutil
 import zipfile
@@ -7,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import roifile
 import tifffile
@@ -18,6 +20,7 @@ from napari_shape_ensembles import Outlines, compare, content_of
 from napari_shape_ensembles.io import read_calibration, read_curves, read_image
 from napari_shape_ensembles.io.settings_file import SettingsFile
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file, files_of
+from napari_shape_ensembles.outlines.order import fault_of
 from napari_shape_ensembles.outlines.reasons import AT_BORDER, OPEN
 
 FILES = Path(__file__).parents[1] / "data" / "files"
@@ -106,7 +109,8 @@ def test_the_same_objects_in_several_frames_count_once(tmp_path, place):
     path = roi_zip(tmp_path / "x.zip", rois)
     found, said = ensemble(path)
     assert (len(found), sum(found.dropped.values())) == (6, 12)
-    assert "shows the same objects in 3 values of" in said[0]
+    assert "shows the same objects in 3 frames: those of" in said[0]
+    assert f"such as {'frame' if place == 't_position' else 'slice'} = 2" in said[0]
     table = read_curves(path)
     assert len(table.ensemble) == 18
     assert (
@@ -118,7 +122,26 @@ def test_other_objects_in_other_frames_all_count(tmp_path):
     rois = [roi(curve + 400 * frame, "", t_position=frame + 1) for frame in range(2) for curve in RINGS]
     found, said = ensemble(roi_zip(tmp_path / "x.zip", rois))
     assert len(found) == 12
-    assert "outlines of 2 values of frame" in said[0]
+    assert list(dict.fromkeys(found.images.tolist())) == ["x frame 1", "x frame 2"]
+    assert "outlines of 2 frames: each counts as an image of its own" in said[0]
+
+
+def test_frames_are_those_of_their_image_and_measured_times_are_none(tmp_path):
+    rows = [
+        (image, track, frame, value, x, y)
+        for image, moves in (("a.tif", 60), ("b.tif", 0))
+        for frame in range(2)
+        for track, curve in enumerate(RINGS)
+        for value, (y, x) in zip(itertools.repeat(0.5 * track), curve + moves * frame)
+    ]
+    table = pd.DataFrame(rows, columns=["image", "track_id", "frame", "t", "x", "y"])
+    for column, kept in (("track_id", 12), ("label", 18)):
+        table.rename(columns={"track_id": column}).to_csv(tmp_path / "x.csv", index=False)
+        found, _ = ensemble(tmp_path / "x.csv")
+        # Without tracks, the objects of a that have moved are others; those of b stay where they are.
+        assert len(found) == kept
+        expected = {"a.tif", "b.tif"} if kept == 12 else {"a.tif frame 0", "a.tif frame 1", "b.tif"}
+        assert set(found.images.tolist()) == expected
 
 
 # ---------------------------------------------------------------------------------- entries that are no outlines
@@ -237,12 +260,10 @@ def test_outlines_of_text_need_blank_lines_between_them(tmp_path):
 
 
 def test_outlines_that_were_traced_well_are_all_kept():
-    from napari_shape_ensembles.io.outline_order import rejected
-
     data = Path(__file__).parents[1] / "data"
     for path in (data / "osteosarcoma_cells" / "cells.npz", data / "ampis_powder" / "polygons.npz"):
         curves = load_curves(path)
-        assert not rejected(curves, np.arange(len(curves)))
+        assert [fault_of(np.asarray(curve)) for curve in curves] == [None] * len(curves)
 
 
 # ------------------------------------------------------------------------------------------------------ images

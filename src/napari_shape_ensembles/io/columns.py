@@ -13,6 +13,7 @@ import numpy as np
 
 from .._types import Index, Real
 from ..archive import ContentError
+from ..outlines.order import MANY_VERTICES, MIN_JUMP, is_closed
 from ..outlines.units import length_unit
 
 if TYPE_CHECKING:
@@ -46,10 +47,7 @@ FRAMES = (
 # A unit at the end of a name: in brackets, or one of these.
 _UNIT = re.compile(r"\s*[\[(]\s*([^\])]+?)\s*[\])]\s*$|[ _](px|pixels?|[uµμ]m|microns?|nm|mm)$", re.IGNORECASE)
 _SPELLINGS = {"um": "µm", "μm": "µm"}
-# Minimum vertices of a curve; minimum vertices for jump detection; and jump threshold in median steps.
-_MIN_VERTICES, MANY_VERTICES, MIN_JUMP = 3, 30, 20
-# An outline closes on itself if its last edge is at most this many times its median edge; one of few vertices, half.
-_MAX_CLOSING_EDGE, _FEW_VERTICES = 4.0, 12
+_MIN_VERTICES = 3
 _MIN_CLOSED_FRACTION = 0.9
 # Two pairs of columns hold the same positions in different units if they correlate by at least this.
 _MIN_CORRELATION = 0.9999
@@ -268,14 +266,6 @@ def _are_closed(curve: Index, vertices: Real) -> bool:
     starts = np.flatnonzero(np.diff(curve[place], prepend=-1))
     closed = [is_closed(piece) for piece in np.split(vertices[place], starts[1:])]
     return bool(np.mean(closed) >= _MIN_CLOSED_FRACTION)
-
-
-def is_closed(curve: Real, most: float = _MAX_CLOSING_EDGE) -> bool:
-    """Whether a row of vertices is an outline: it ends where it began, within this many median edges."""
-    edges = np.linalg.norm(np.diff(curve, axis=0), axis=1)
-    closing = float(np.linalg.norm(curve[-1] - curve[0]))
-    allowed = min(most, 2) if len(curve) < _FEW_VERTICES else most
-    return len(curve) > _MIN_VERTICES and closing <= allowed * float(np.median(edges))
 
 
 def _refuse_repeats(frame: "pd.DataFrame", vertices: Real, keys: tuple[str, ...], curve: Index, vertex: str) -> None:

@@ -17,7 +17,6 @@ from ..comparison.display import LayerData
 from ..comparison.saved import COMPARISON, EXPERIMENT
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.curve_files import format_of
-from ..io.curve_table import feature_text
 from ..io.drawn import frames_of
 from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
 from ..io.grains import find_grains
@@ -93,14 +92,7 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
         else:
             table = read_curves(name)
             original = {"file": name} if Path(name).suffix.lower() in LAYOUTS else {}
-            images = table.features["image"].astype(str) if "image" in table.features else pd.Series(dtype=str)
-            several = {one: np.flatnonzero(images == one) for one in dict.fromkeys(images)}
-            if len(several) < 2:  # no distinct images in the file, but perhaps frames of one
-                column, frames = frames_of(table)
-                several = {
-                    f"{table.ensemble.name} {column} {feature_text(frame)}": rows for frame, rows in frames.items()
-                }
-            several = several or {table.ensemble.name: np.arange(len(table.ensemble))}
+            several = {f"{image} {frame}".rstrip(): rows for (image, frame), rows in frames_of(table).items()}
             if account := account_of(table.ensemble.dropped, table.ensemble.filled):
                 show_warning(f"{Path(name).name}: {counted(len(table.ensemble), 'curve')}; {'; '.join(account)}")
             pixels = table.pixels
