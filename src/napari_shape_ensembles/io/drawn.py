@@ -1,12 +1,14 @@
 """What a recipe does to outlines that a file holds: it gives their pixel size, and leaves out small ones."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import shapely
+from numpy.typing import NDArray
 
 from .._types import Index
 from ..archive import ContentError
@@ -23,7 +25,9 @@ _TRACED = ("outline_smoothing", "smoothing_unit", "holes")
 _MIN_OVERLAP = 0.75
 _MIN_SAME_FRACTION = 0.5
 # Features that identify an object in all frames.
-_TRACKS = ("track", "trackid", "trackindex", "tracknumber")
+_TRACKS = ("track", "trackid", "trackindex", "tracknumber", "particle", "particleid")  # the last ones of trackpy
+# Ids stand for the same objects if the areas of at least so many correlate as much.
+_MIN_MATCHED, _MIN_CORRELATION = 5, 0.9
 
 
 def with_recipe(table: CurveTable, recipe: Outlines) -> Ensemble:
@@ -92,14 +96,14 @@ def one_frame(table: CurveTable) -> tuple[CurveTable, str]:
     several: dict[str, dict[str, Index]] = {}
     for (image, frame), rows in frames.items():
         several.setdefault(image, {})[frame] = rows
+    if len(frames) == len(several):
+        return table, ""
     repeated = {image: own for image, own in several.items() if len(own) > 1 and _are_same_objects(table, own)}
     used = {image: max(own, key=lambda frame: len(own[frame])) for image, own in repeated.items()}
     kept = np.sort(np.concatenate([rows for (image, one), rows in frames.items() if used.get(image, one) == one]))
     names = np.array(table.ensemble.images, dtype=object)
     for (image, frame), rows in frames.items():
         names[rows] = image if image in repeated else f"{image} {frame}".rstrip()
-    if len(frames) == len(several):
-        return table, ""
     dropped = Counter(table.ensemble.dropped) + Counter({Reason("frames"): len(table.ensemble) - len(kept)})
     chosen = table.ensemble[kept]
     ensemble = chosen.derived(chosen.curves, dropped=dropped, images=names[kept])
@@ -147,8 +151,9 @@ def frames_of(table: CurveTable) -> dict[tuple[str, str], Index]:
 
 
 def _are_same_objects(table: CurveTable, frames: Mapping[str, Index]) -> bool:
-    """Whether at least half of the objects of a frame are seen again in the next one."""
-    track = next((name for name in table.features if plain(name) in _TRACKS), None)
+    """Whether at least half of the objects of a frame are seen again in the next one, at their place or by their id."""
+    if any(_is_identity(table, name, list(frames.values())) for name in table.features):
+        return True
     curves = table.ensemble.curves
     polygons = [
         shapely.make_valid(shapely.polygons([shapely.linearrings(curves[row]) for row in rows.tolist()]))
@@ -161,9 +166,37 @@ def _are_same_objects(table: CurveTable, frames: Mapping[str, Index]) -> bool:
         shared = shapely.area(shapely.intersection(one, other))
         overlap = shared / (shapely.area(one) + shapely.area(other) - shared)
         matched = np.unique(here[overlap >= _MIN_OVERLAP])
-        seen = len(matched)
-        if track is not None:
-            tracks = table.features[track]
-            seen = max(seen, int(tracks.iloc[after].isin(tracks.iloc[before]).sum()))
-        same.append(seen / min(len(before), len(after)))
+        same.append(len(matched) / min(len(before), len(after)))
     return bool(np.median(same) >= _MIN_SAME_FRACTION)
+
+
+def _is_identity(table: CurveTable, name: Any, frames: Sequence[Index]) -> bool:
+    """Whether a feature identifies objects in all frames: by its name, or as the same values go with the same areas.
+
+    Ids that start again in each frame go with other objects.
+    """
+    values = table.features[name]
+    if plain(name) in FRAMES or any(values.iloc[rows].duplicated().any() for rows in frames):
+        return False
+    seen = [values.iloc[after].isin(values.iloc[before]) for before, after in pairwise(frames)]
+    if np.median([one.mean() for one in seen]) < _MIN_SAME_FRACTION:
+        return False
+    if plain(name) in _TRACKS:
+        return True
+    areas = np.log(table.ensemble.features["area"].to_numpy())
+    agreement = []
+    for before, after in pairwise(frames):
+        _, here, there = np.intersect1d(values.iloc[before].astype(str), values.iloc[after].astype(str), False, True)
+        if len(here) < _MIN_MATCHED:
+            return False
+        one, other = areas[before[here]], areas[after[there]]
+        # Objects that are numbered by size have similar areas at equal ids in any image.
+        numbers = pd.to_numeric(values.iloc[before[here]], errors="coerce").rank().fillna(0)
+        by_size = abs(_correlation(numbers.to_numpy(), one.argsort().argsort()))
+        agreement.append(_correlation(one, other) if by_size < _MIN_CORRELATION else 0.0)
+    return bool(np.median(agreement) >= _MIN_CORRELATION)
+
+
+def _correlation(one: NDArray[Any], other: NDArray[Any]) -> float:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(np.nan_to_num(np.corrcoef(one, other)[0, 1]))

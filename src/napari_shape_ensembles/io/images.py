@@ -16,6 +16,7 @@ from ..budget import budget, reserve_pixels
 from ..outlines.recognise import content_of
 from .calibration import Calibration, read_calibration
 from .image_parts import plane_of_stack, shape_of_plane
+from .spatialdata_store import is_spatialdata
 from .vendor_images import VENDORS, chosen_image, count_scenes, read_scene
 
 #: File extensions of supported images, and that of folders which are read as one image (OME-Zarr).
@@ -134,8 +135,11 @@ def count_images(path: StrPath) -> int:
 
 
 def is_ome_zarr(path: Path) -> bool:
-    """Whether a folder is (in) an OME-Zarr image, judged by names: "x.ome.zarr", "x.zarr/labels/cells"."""
-    if not path.is_dir() or not any(part.lower().endswith(ZARR) for part in path.parts):
+    """Whether a folder is (in) an OME-Zarr image, judged by names: "x.ome.zarr", "x.zarr/labels/cells".
+
+    A SpatialData store that has shapes is none.
+    """
+    if not path.is_dir() or is_spatialdata(path) or not any(part.lower().endswith(ZARR) for part in path.parts):
         return False
     inside = any((path / name).is_file() for name in (".zattrs", ".zgroup", "zarr.json"))  # such as a field of a plate
     return inside or any(part.lower().endswith(ZARR) for part in path.parts[-3:])

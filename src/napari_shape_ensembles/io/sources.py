@@ -40,6 +40,7 @@ from .npz import POINTS, shapes_of
 from .ome_zarr import read_ome_zarr
 from .outputs import CURVES, LABELS, is_result
 from .settings_file import SettingsFile
+from .spatialdata_store import is_spatialdata
 from .vendor_images import VENDORS
 
 # In a folder, such files are usually notes, settings and other data rather than outlines.
@@ -143,7 +144,7 @@ def files_of(
         raise ContentError(f"the name of {path.name!r} cannot be encoded as text: rename it") from error
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
-    if not path.is_dir() or is_ome_zarr(path):
+    if not path.is_dir() or is_ome_zarr(path) or is_spatialdata(path):
         return [path]
     if not groups:
         raise ContentError(f"{path} is a folder: with --groups each folder is one sample of several images")
@@ -203,7 +204,8 @@ def _is_segmented(path: Path) -> bool:
 
 
 def _holds_curves(path: Path) -> bool:
-    return format_of(path) is not None and not path.name.lower().endswith((*_IMAGES, ZARR))
+    image = path.name.lower().endswith((*_IMAGES, ZARR)) and not is_spatialdata(path)
+    return format_of(path) is not None and not image
 
 
 def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) -> list[str]:

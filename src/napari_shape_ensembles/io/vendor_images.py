@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,10 +80,14 @@ def _opened(path: StrPath) -> Iterator[Any]:
     bioio = needed("bioio", _EXTRA, "an image of a microscope's own format, unlike TIFF,")
     try:
         image = bioio.BioImage(path)
-    except (OSError, ValueError, ImportError) as error:
+    except Exception as error:
+        # bioio raises the same error, of no built-in type, for a damaged file and for one without reader.
         if type(error).__name__ != "UnsupportedFileFormatError":
             raise
-        raise ImportError(
-            f'bioio has no reader of this file: pip install "napari-shape-ensembles[{_EXTRA}]", or export TIFF'
+        if find_spec(f"bioio_{Path(path).suffix[1:].lower()}") is None:
+            remedy = f'pip install "napari-shape-ensembles[{_EXTRA}]", or export TIFF'
+            raise ImportError(f"bioio has no reader of {Path(path).name}: {remedy}") from error
+        raise ContentError(
+            "bioio does not know its content: open it in the program it comes from, and export TIFF"
         ) from error
     yield image

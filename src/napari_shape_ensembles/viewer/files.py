@@ -17,11 +17,14 @@ from ..comparison.display import LayerData
 from ..comparison.saved import COMPARISON, EXPERIMENT
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.curve_files import format_of
+from ..io.cvat import is_cvat_zip
 from ..io.drawn import frames_of
 from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
 from ..io.grains import find_grains
 from ..io.imagej import holds_regions
+from ..io.images import ZARR
 from ..io.layouts import AMBIGUOUS, LAYOUTS, holds_outlines
+from ..io.spatialdata_store import is_spatialdata
 from ..outlines import Ensemble
 from ..outlines.reasons import OPEN
 from ..palette import OUTLINE
@@ -60,8 +63,8 @@ def _holds_curves(name: str) -> bool:
     if ending in AMBIGUOUS:
         return holds_outlines(name)
     if ending == ".zip":
-        return holds_regions(name)
-    return format_of(name) is not None
+        return holds_regions(name) or is_cvat_zip(name)
+    return format_of(name) is not None and (ending != ZARR or is_spatialdata(name))
 
 
 def open_experiments(path: str | Sequence[str]) -> list[tuple[None]]:
