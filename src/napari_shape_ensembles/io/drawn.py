@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import shapely
 from numpy.typing import NDArray
 
@@ -175,6 +174,8 @@ def _is_identity(table: CurveTable, name: Any, frames: Sequence[Index]) -> bool:
 
     Ids that start again in each frame go with other objects.
     """
+    import pandas as pd  # slow to import, and not needed to import this module
+
     values = table.features[name]
     if plain(name) in FRAMES or any(values.iloc[rows].duplicated().any() for rows in frames):
         return False

@@ -289,8 +289,8 @@ def _found(frame: "pd.DataFrame", meta: Tree, curve_column: str | None) -> Found
 def _unit_of(frame: "pd.DataFrame", roles: Roles) -> tuple[str, float]:
     """Return the unit of the coordinates, and the pixel size by which they have to be multiplied."""
     names = {plain(name): name for name in frame}
-    units = frame[names["unit"]].dropna().astype(str).unique() if "unit" in names else []
-    sizes = frame[names["pixelsize"]].dropna().unique() if "pixelsize" in names else []
+    units: list[Any] = frame[names["unit"]].dropna().astype(str).unique().tolist() if "unit" in names else []
+    sizes: list[Any] = frame[names["pixelsize"]].dropna().unique().tolist() if "pixelsize" in names else []
     for what, values in (("units", units), ("pixel sizes", sizes)):
         if len(values) > 1:
             listed = ", ".join(map(str, values[:3]))
