@@ -4,6 +4,7 @@ Results go to standard output, all other messages to standard error. Exit codes:
 one that `--fail-on` names, 2 for an error.
 """
 
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -1030,4 +1031,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # pipes on Windows may not support ∧ and µ
             stream.reconfigure(errors="replace")
+    # Leave as after Ctrl+C, so that temporary folders are removed.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     app()
