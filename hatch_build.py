@@ -1,6 +1,6 @@
 """Derives the project's links from the address in pyproject.toml, and makes links in the README absolute.
 
-Package indexes show the README outside the repository, where `docs/compare.md` leads nowhere.
+Package indexes show the README outside the repository, where `docs/how-to/compare.md` leads nowhere.
 """
 
 import re

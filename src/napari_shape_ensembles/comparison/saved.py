@@ -1,4 +1,4 @@
-"""Files of results: comparisons, experiments and references are saved and loaded alike, as `docs/files.md` says."""
+"""Files of results: comparisons, experiments and references are saved and loaded alike, as `docs/reference/files.md` says."""
 
 from typing import ClassVar, Self
 
