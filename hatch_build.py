@@ -15,14 +15,19 @@ class CustomMetadataHook(MetadataHookInterface):
     def update(self, metadata: dict) -> None:
         """Fill in the metadata that depend on the repository's address."""
         repository = self.config["repository"].rstrip("/")
-        files, pictures = f"{repository}/blob/v{metadata['version']}/", f"{repository}/raw/v{metadata['version']}/"
+        version = metadata["version"]
+        tree = f"v{version}" if version.replace(".", "").isdigit() else "main"  # a development version has no tag
+        files, pictures = f"{repository}/blob/{tree}/", f"{repository}/raw/{tree}/"
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
         text = re.sub(r"(!\[[^\]]*\]\()(?![a-z]+:|#)", rf"\1{pictures}", text)
         text = re.sub(r"((?<!!)\[[^\]]*\]\()(?![a-z]+:|#)", rf"\1{files}", text)
         metadata["readme"] = {"content-type": "text/markdown", "text": text}
         metadata["urls"] = {
+            # The names that napari's hub shows.
+            "Homepage": repository,
             "Documentation": self.config["documentation"],
-            "Source": repository,
-            "Issues": f"{repository}/issues",
+            "Source Code": repository,
+            "Bug Tracker": f"{repository}/issues",
+            "User Support": f"{repository}/discussions",
             "Changelog": f"{repository}/blob/main/CHANGELOG.md",
         }

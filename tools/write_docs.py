@@ -178,6 +178,21 @@ def samples_table(results):
     return "\n".join(lines)
 
 
+def seed_words(results):
+    """How often the simulated pairs give the row of their table, and which seeds do not."""
+    expected = dict(zip(results["simulated"], ("1∧1", "1∧0", "0∧1", "0∧0"), strict=True))
+    every = [
+        (f"`{found['sample']}(seed={seed})` gives `{row}`", row == expected[title])
+        for title, found in results["simulated"].items()
+        for seed, row in enumerate(found["rows"])
+    ]
+    seeds = next(iter(results["simulated"].values()))["seeds"]
+    return (
+        f"With the seeds 0 to {seeds - 1}, {sum(right for _, right in every)} of {len(every)} pairs give these rows; "
+        f"{gallery.listed([words for words, right in every if not right] or ['none gives another'])}."
+    )
+
+
 def descriptor_words(results):
     """Result of plain descriptors alone for the simulated treatment."""
     found = results["samples"]["treatment"]
@@ -467,6 +482,7 @@ BLOCKS = {
     },
     "replicates-words": replicates_words,
     "samples": samples_table,
+    "samples-seeds": seed_words,
     "speed": speed_table,
     "studies-battery": of_studies("battery_table"),
     "studies-paper": of_studies("paper_table"),
