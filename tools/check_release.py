@@ -5,6 +5,7 @@ python tools/check_release.py v0.1.0
 
 import re
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -12,13 +13,13 @@ ROOT = Path(__file__).resolve().parents[1]
 STATED = ("pyproject.toml", "packaging/conda-forge/recipe.yaml", "CITATION.cff", "SECURITY.md", "CODE_OF_CONDUCT.md")
 
 
-def faults(tag, texts, changelog):
+def faults(tag: str, texts: Mapping[str, str], changelog: str) -> Iterator[str]:
     """What prevents a release.
 
     Parameters
     ----------
     tag : str
-    texts : dict
+    texts : mapping
         Text of each file with addresses, by its name.
     changelog : str
     """
@@ -34,7 +35,7 @@ def faults(tag, texts, changelog):
             yield f"{name} has the placeholder OWNER in an address"
 
 
-def main(tag):
+def main(tag: str) -> int:
     """Print what is wrong; returns their number."""
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in STATED}
     found = [*faults(tag, texts, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))]
