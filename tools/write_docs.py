@@ -360,6 +360,11 @@ def documented(page):
             yield name if name.startswith("napari_shape_ensembles") else f"{module}.{name}"
 
 
+def at_top(words):
+    """Words of a page in reference/api, with its links as they are from the folder above."""
+    return re.sub(r"\]\(\.\./(\.\./)?", lambda match: f"]({match[1] or ''}", words)
+
+
 def reference(results):
     """All documented names with their summaries; former anchors on this page lead to their row."""
     parts = []
@@ -373,7 +378,7 @@ def reference(results):
             role = f"{{py:obj}}`{name.removeprefix('napari_shape_ensembles.')} <{name}>`"
             rows.append(f'| <span id="{name}"></span>{role} | {summary} |')
         heading = f"## [{title.removeprefix('# ')}]({path}.md)"
-        parts += [heading, "", words.replace("](../../", "](../"), "", "| name | |", "|---|---|", *rows, ""]
+        parts += [heading, "", at_top(words), "", "| name | |", "|---|---|", *rows, ""]
     return "\n".join(parts).rstrip()
 
 
