@@ -210,7 +210,7 @@ def test_heading_levels_are_not_skipped():
 
 
 def test_links_between_documents_resolve():
-    for page in [*ROOT.glob("*.md"), *BUILT]:
+    for page in [*ROOT.glob("*.md"), *(ROOT / ".github").glob("*.md"), *BUILT]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 

@@ -25,7 +25,7 @@ ON_CONDA = {"matplotlib": "matplotlib-base"}
 @pytest.fixture(scope="module")
 def built():
     names: dict = {}
-    exec((ROOT / "hatch_build.py").read_text(encoding="utf-8"), names)
+    exec((ROOT / "tools" / "hatch_build.py").read_text(encoding="utf-8"), names)
     metadata = {"version": "0.1.0"}
     names["CustomMetadataHook"](str(ROOT), ADDRESSES).update(metadata)
     return metadata
@@ -49,7 +49,7 @@ def test_project_links_are_derived_from_one_address(built):
 
 
 def test_the_conda_recipe_has_the_dependencies_of_the_project():
-    recipe = yaml.safe_load((ROOT / "packaging" / "conda-forge" / "recipe.yaml").read_text(encoding="utf-8"))
+    recipe = yaml.safe_load((ROOT / "tools" / "conda-forge" / "recipe.yaml").read_text(encoding="utf-8"))
     asked = dict(re.fullmatch(r"([\w-]+) ?(>=.*)", line).groups() for line in recipe["requirements"]["run"][1:])
     declared = dict(re.fullmatch(r"([\w-]+)(>=.*)", line).groups() for line in PROJECT["dependencies"])
     assert asked == {ON_CONDA.get(name, name): least for name, least in declared.items()}
@@ -83,7 +83,7 @@ def test_a_release_with_placeholders_or_without_notes_is_refused():
 
 def test_links_of_a_development_version_lead_to_the_main_branch():
     names: dict = {}
-    exec((ROOT / "hatch_build.py").read_text(encoding="utf-8"), names)
+    exec((ROOT / "tools" / "hatch_build.py").read_text(encoding="utf-8"), names)
     metadata = {"version": "0.1.1.dev3+g1234567"}
     names["CustomMetadataHook"](str(ROOT), ADDRESSES).update(metadata)
     assert "/blob/main/" in metadata["readme"]["text"]

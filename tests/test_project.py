@@ -293,7 +293,7 @@ def test_only_the_recipe_for_conda_states_a_version():
     stated = re.compile(r"^\s*(?:version|__version__) *[:=] *[\"']?(\d+\.[\w.]+)", re.MULTILINE)
     files = git("ls-files", "*.toml", "*.yaml", "*.yml", "*.cff", "*.py", "*.cfg").split()
     found = {name: stated.findall((ROOT / name).read_text(encoding="utf-8")) for name in files}
-    assert [name for name, said in found.items() if said] == ["packaging/conda-forge/recipe.yaml"]
+    assert [name for name, said in found.items() if said] == ["tools/conda-forge/recipe.yaml"]
 
 
 def test_base_dependencies_are_those_of_the_headless_packages():

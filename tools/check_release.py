@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Files whose addresses a release shows to others.
-STATED = ("pyproject.toml", "packaging/conda-forge/recipe.yaml", "CITATION.cff", "SECURITY.md", "CODE_OF_CONDUCT.md")
+STATED = ("pyproject.toml", "tools/conda-forge/recipe.yaml", "CITATION.cff", "README.md")
 
 
 def faults(tag: str, texts: Mapping[str, str], changelog: str) -> Iterator[str]:

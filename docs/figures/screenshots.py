@@ -1,4 +1,4 @@
-"""Draws docs/images/dock-*.png and bench-*.png: pages of the bench, and both other docks, in a napari window.
+"""Draws docs/images/dock-*.png, bench-*.png and walk.gif: pages of the bench, and both other docks, in a napari window.
 
 Run as ``sh tools/run.sh script docs/figures/screenshots.py [--only bench] [--out FOLDER] [--size 1280x800]``; without
 a screen it uses a virtual one.
@@ -11,7 +11,7 @@ from pathlib import Path
 import napari
 import numpy as np
 from napari.settings import get_settings
-from PIL import Image
+from PIL import Image, ImageDraw
 from qtpy.QtCore import QEventLoop, QTimer
 from skimage.data import coins
 from skimage.draw import ellipse
@@ -159,7 +159,41 @@ def draw_segment(out):
     viewer.close()
 
 
-DRAWN = {"bench": draw_bench, "segment": draw_segment}
+def draw_walk(out):
+    """walk.gif: from two images with outlines to the answer, in two clicks; the button to be clicked is ringed."""
+    viewer = opened()
+    viewer.open_sample(PLUGIN, "powder_outlines")
+    bench = dock_of(viewer, "Shape bench")
+    frames = []
+
+    def keep(button=None):
+        wait(milliseconds=1500)
+        viewer.reset_view()
+        wait(milliseconds=1500)
+        picture = Image.fromarray(viewer.screenshot(canvas_only=False, flash=False)).convert("RGB")
+        if button is not None:
+            middle = button.mapTo(button.window(), button.rect().center())
+            across, down = button.width() / 2 + 8, button.height() / 2 + 8
+            box = (middle.x() - across, middle.y() - down, middle.x() + across, middle.y() + down)
+            ImageDraw.Draw(picture).rounded_rectangle(box, radius=12, outline="#ff9f1c", width=5)
+        frames.append(picture.resize((960, 960 * picture.height // picture.width), Image.Resampling.LANCZOS))
+
+    keep(bench.next)
+    bench.next.click()
+    while not bench.next.isEnabled():
+        wait(milliseconds=100)
+    keep(bench.next)
+    bench.next.click()
+    while bench.session.explanation.result is None:
+        wait(milliseconds=100)
+    wait(milliseconds=6000)
+    keep()
+    viewer.close()
+    first, *rest = [frame.quantize(128, dither=Image.Dither.NONE) for frame in frames]
+    first.save(out / "walk.gif", save_all=True, append_images=rest, duration=[2500, 2500, 5000], loop=0, optimize=True)
+
+
+DRAWN = {"bench": draw_bench, "segment": draw_segment, "walk": draw_walk}
 
 
 def main():
