@@ -44,9 +44,9 @@ class Saved:
         OSError
             If the file cannot be written; an existing file of that name is kept.
         ValueError
-            For another ending than ".npz", and for ids or a view that cannot be stored.
+            For the ending of another format, and for ids or a view that cannot be stored.
         """
-        if Path(path).suffix.lower() != ".npz":
+        if Path(path).suffix.lower() not in ("", ".npz"):
             raise ValueError(
                 f"{Path(path).name}: a result is saved as .npz, such as {Path(path).stem}.comparison.npz; "
                 "to_dataframe().to_csv(...) writes a table"
