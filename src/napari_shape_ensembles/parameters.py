@@ -360,7 +360,7 @@ def documented(cls: type[Choices]) -> type[Choices]:
             raise TypeError(f"{cls.__name__} has no parameter {unknown[0]!r}{nearest(unknown[0], known)}")
         init(self, *args, **values)
 
-    cls.__init__ = named  # type: ignore[misc]
+    cls.__init__ = named  # type: ignore[method-assign]
     lines = ["Attributes", "----------"]
     for name, declared in parameters_of(cls).items():
         default = "optional" if declared.default is None else f"default {declared.default!r}"
