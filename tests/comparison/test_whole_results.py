@@ -33,7 +33,7 @@ from napari_shape_ensembles import (
 )
 
 QUICK = {"landmarks": 40, "rank": 6, "permutations": 99}
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.md"
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "how-to" / "notebook.md"
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +224,7 @@ def test_a_third_sample_is_referred_to_experiment(result):
 
 
 def steps(left, right):
-    """Run the code under "Step by step" in docs/notebook.md and return its names."""
+    """Run the code under "Step by step" in docs/how-to/notebook.md and return its names."""
     section = NOTEBOOK.read_text(encoding="utf-8").split("## Step by step")[1].split("\n## ")[0]
     names = {"left": left, "right": right, "np": np, "compare": compare}
     for block in re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL):
