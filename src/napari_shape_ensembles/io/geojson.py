@@ -138,12 +138,13 @@ def geojson_found(content: Any) -> Found:
 
 
 def _without_regions(objects: list[Tree], found: Found) -> list[Tree]:
-    """Leave out QuPath's annotations if there are detections, around which they were drawn, and count them."""
+    """Leave out QuPath's annotations and tiles if there are detections, which lie in them, and count them."""
     kinds = [(item.get("properties") or {}).get("objectType") for item in objects]
-    if not {"detection", "cell", "tile"} & {*kinds}:
+    if not {"detection", "cell"} & {*kinds}:
         return objects
-    found.dropped[Reason("regions")] += kinds.count("annotation")
-    return [item for item, kind in zip(objects, kinds, strict=True) if kind != "annotation"]
+    kept = [item for item, kind in zip(objects, kinds, strict=True) if kind not in ("annotation", "tile")]
+    found.dropped[Reason("regions")] += len(objects) - len(kept)
+    return kept
 
 
 def _objects(content: Any) -> list[Tree] | None:
