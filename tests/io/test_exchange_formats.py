@@ -232,7 +232,7 @@ def test_outlines_are_read_from_a_spatialdata_store(result, tmp_path):
 
     shutil.rmtree(store / "tables")  # as other programs write it
     with pytest.raises(
-        ValueError, match=r"x\.zarr: holds polygons in several shapes \(one and two\), .*x\.zarr/shapes/one"
+        ValueError, match=r"x\.zarr: holds polygons in several shapes \(one, two\), .*x\.zarr/shapes/one"
     ):
         read_curves(store)
     one = ensemble_of_file(store / "shapes" / "one", Reading())

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import shapely
 
 from curve_makers import blobs
 from napari_shape_ensembles.io import read_curves
@@ -270,7 +271,7 @@ def test_ids_with_the_same_areas_in_all_frames_are_the_same_objects(tmp_path):
     others = [(frame, (5 * name + 7 * frame) % 12, curve) for frame, name, curve in seen_again(70.0)]
     kept, remark = one_frame(read(tmp_path, table("frame", "cell", of=lambda: others)))
     assert (len(kept.ensemble), len(set(kept.ensemble.images.tolist()))) == (24, 2)
-    by_size = np.argsort(np.argsort([np.ptp(curve) for *_, curve in outlines()]))
+    by_size = np.argsort(np.argsort([shapely.Polygon(curve).area for *_, curve in outlines()]))
     sizes = [(frame, by_size[name], curve) for frame, name, curve in seen_again(70.0)]
     kept, _ = one_frame(read(tmp_path, table("frame", "cell", of=lambda: sizes)))
     assert len(kept.ensemble) == 24
