@@ -61,7 +61,7 @@ def test_images_of_other_groups_are_judged_and_unlike_outlines_painted(page, mod
     press(panel.judge, qtbot)
     wait_until_idle(panel.task, qtbot)
     cells = [[panel.table.item(row, column).text() for column in range(3)] for row in range(2)]
-    assert cells[0] == ["image 20", "form", "0.05"]
+    assert cells[0] == ["image 20", "both", "0.05"]
     assert cells[1][:2] == ["image 19", "nothing"]
     assert "1 of 2 images differs from the reference" in panel.sentences.text()
     (layer,) = [one for one in model.layers if one.name == "image 20 unlike"]
@@ -98,7 +98,7 @@ def test_a_reference_is_saved_opened_and_judges_a_folder(page, model, planes, tm
     press(panel.folder, qtbot)
     wait_until_idle(panel.task, qtbot)
     assert [panel.table.item(row, 0).text() for row in range(2)] == ["rough", "like"]
-    assert [panel.table.item(row, 1).text() for row in range(2)] == ["form", "nothing"]
+    assert [panel.table.item(row, 1).text() for row in range(2)] == ["both", "nothing"]
 
 
 def test_too_few_images_are_refused_with_what_is_needed(page, model, qtbot):

@@ -4,7 +4,7 @@ The functions below run in the worker thread.
 """
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from napari.layers import Layer
 from psygnal import Signal
 
 from ..comparison import Reference
+from ..comparison.design import REPLICATE
 from ..comparison.reference import by_image
 from ..io.references import judged_files
 from ..io.rerun import recipe_of
@@ -30,7 +31,8 @@ from .layers import CurveLayer, OwnLayers
 from .task import JobSteps, RunInputs, Task, saved_message
 
 ENDING = ".reference.npz"
-_MAKING, _REFERENCE = "the group of the reference", "the reference"
+# Inputs of a run besides layers, recipe and settings.
+_MAKING, _REFERENCE, _REPLICATES = "the group of the reference", "the reference", "the replicates"
 # Unlike outlines are painted in at most so many images.
 _MAX_PAINTED = 20
 #: Columns of the table of images.
@@ -125,9 +127,9 @@ class ReferenceTask(Task[Judgement]):
         rows = design.groups().get(self._making, []) if self._making else self.queries()
         recipe = choices.recipe if self._making or self._recipe is None else self._recipe
         excluded = choices.exclusions.of(rows, recipe)
-        more = {_MAKING: self._making, _REFERENCE: self.name, "replicates": ()}
-        if self._making and "replicate" in design.columns:
-            more["replicates"] = tuple(design.cell(row, "replicate") or row.name for row in rows)
+        more: dict[str, Hashable] = {_MAKING: self._making, _REFERENCE: self.name, _REPLICATES: ()}
+        if self._making and any(design.cell(row, REPLICATE) for row in rows):
+            more[_REPLICATES] = tuple(design.cell(row, REPLICATE) or row.name for row in rows)
         return RunInputs((tuple(map(weakref.ref, rows)),), recipe, choices.settings, excluded, more)
 
     def make(self, group: str) -> None:
@@ -197,7 +199,7 @@ class ReferenceTask(Task[Judgement]):
 def reference_of(images: Sequence[Source], run_inputs: RunInputs) -> Reference:
     """Trace the images of a group, and make a reference of them."""
     ensembles = _traced(images, run_inputs)
-    replicates: Any = run_inputs.more["replicates"]
+    replicates: Any = run_inputs.more[_REPLICATES]
     inputs = inputs_of_sources([[source] for source in images], run_inputs.recipe, run_inputs.excluded)
     return Reference(ensembles, run_inputs.settings, replicates=replicates or None, inputs=inputs)
 
