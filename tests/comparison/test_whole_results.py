@@ -45,7 +45,8 @@ def result():
 
 
 def test_the_table_holds_everything_known_about_a_curve(result):
-    table = result.to_dataframe()
+    table = result.to_dataframe(coordinates=True)
+    assert [*result.to_dataframe()] == [name for name in table if name not in result.space.get_feature_names_out()]
     assert table.columns.tolist()[:5] == ["id", "image", "sample", "condition", "well"]
     np.testing.assert_array_equal(table[["t1", "t6", "l3"]], np.column_stack([result.t[:, [0, 5]], result.l[:, 2]]))
     np.testing.assert_array_equal(table["scale"], result.distances["scale"])
