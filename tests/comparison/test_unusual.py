@@ -9,8 +9,8 @@ from scipy.spatial.distance import cdist
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, unusual_outlines
 from napari_shape_ensembles.comparison.colorings import COLORINGS, with_names
-from napari_shape_ensembles.comparison.quantities import LOBES
 from napari_shape_ensembles.comparison.outline_table import outline_table
+from napari_shape_ensembles.comparison.quantities import LOBES
 from napari_shape_ensembles.comparison.unusual import distance_columns, unusual_columns
 
 QUICK = Settings(landmarks=60, rank=10, permutations=99)

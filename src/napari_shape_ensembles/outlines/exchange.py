@@ -123,7 +123,7 @@ def of_polygons(polygons: Any, order: str, options: Options) -> Options:
             attributes["ids"] = _made_unique(attributes["ids"], attributes["images"])
         further = [name for name in frame.columns if name not in RESERVED_COLUMNS and name != frame.geometry.name]
         if "sample" in frame:  # of a comparison, whose distances and coordinates are not metadata
-            further = [name for name in further if not re.fullmatch(r".*_normalized|t\d+|l\d+", str(name))]
+            further = [name for name in further if not re.fullmatch(r"[tl]\d+", str(name))]
         attributes["metadata"] = {str(name): _without_gaps(frame[name]).to_numpy() for name in further}
     elif hasattr(polygons, "geom_type") and not hasattr(polygons, "index"):
         polygons = [polygons]  # a single geometry
