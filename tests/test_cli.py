@@ -75,7 +75,10 @@ def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick
     )
     assert done.exit_code == 0, done.stderr
     answer = json.loads((tmp_path / "r" / "comparison.json").read_text(encoding="utf-8"))
-    assert done.stdout.strip() == answer["summary"]
+    first, heading, *rows = done.stdout.strip().splitlines()
+    assert first == answer["summary"]
+    assert heading.split() == ["quantity", "B", "over", "A", "95", "%", "interval", "p", "adjusted", "p"]
+    assert [row["quantity"] for row in answer["estimates"]] == [row.split("  ")[0] for row in rows]
     assert answer["case"] == "0∧0"
     assert answer["scale"]["parts"].keys() == {"mean size", "size", "elongation", "size and elongation"}
     # Digitization affects the smaller ones more, as the warning says.
