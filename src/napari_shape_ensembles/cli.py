@@ -83,7 +83,7 @@ class Correction(StrEnum):
     fdr = "fdr"
 
 
-class Answer(StrEnum):
+class Finding(StrEnum):
     """Results that `--fail-on` accepts."""
 
     differs = "differs"
@@ -144,7 +144,7 @@ Labels = Annotated[
     ),
 ]
 FailOn = Annotated[
-    list[Answer] | None,
+    list[Finding] | None,
     typer.Option(
         "--fail-on",
         metavar="RESULT",
@@ -539,14 +539,14 @@ def report(
         echo(sentence)
 
 
-def hit(result: Any, fail_on: Sequence[Answer]) -> bool:
+def hit(result: Any, fail_on: Sequence[Finding]) -> bool:
     """Whether a result is one of those to fail on."""
     hits = {
-        Answer.differs: result.differs in ("form", "scale", "both"),
-        Answer.undulation: result.differs in ("form", "both"),
-        Answer.scale: result.differs in ("scale", "both"),
-        Answer.inconclusive: result.differs is None,
-        Answer.quality: bool(result.quality.serious),
+        Finding.differs: result.differs in ("form", "scale", "both"),
+        Finding.undulation: result.differs in ("form", "both"),
+        Finding.scale: result.differs in ("scale", "both"),
+        Finding.inconclusive: result.differs is None,
+        Finding.quality: bool(result.quality.serious),
     }
     return any(hits[answer] for answer in fail_on)
 

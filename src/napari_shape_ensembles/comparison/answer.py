@@ -112,7 +112,7 @@ def p_words(comparison: Comparison) -> str:
     return f"undulation p = {undulation:.2g}, scale p = {scale:.2g}{by}{adjusted}"
 
 
-def headline(comparison: Comparison) -> str:
+def sentence(comparison: Comparison) -> str:
     """State what differs, in which direction and how much, the scale first; or why there is no answer."""
     if comparison.case == INCONCLUSIVE or min(len(comparison.a), len(comparison.b)) < 2:
         words = summary(comparison)

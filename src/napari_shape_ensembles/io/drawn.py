@@ -12,7 +12,7 @@ from ..archive import ContentError
 from ..outlines import Ensemble, Outlines
 from ..outlines.reasons import Reason, too_small
 from ..outlines.recipe import Recipe
-from .columns import FRAMES, plain
+from .columns import FRAMES, bare_name
 from .curve_table import CurveTable, feature_text
 
 # Parameters of tracing that cannot be changed once there are outlines; how objects are found has no effect either, but
@@ -109,7 +109,9 @@ def frames_of(table: CurveTable) -> tuple[str, dict[Any, Index]]:
 
     Both are empty if there are not several.
     """
-    name = next((name for name in table.features if plain(name) in FRAMES and table.features[name].nunique() > 1), None)
+    name = next(
+        (name for name in table.features if bare_name(name) in FRAMES and table.features[name].nunique() > 1), None
+    )
     if name is None:
         return "", {}
     frames = table.features[name]

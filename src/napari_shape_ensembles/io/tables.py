@@ -19,7 +19,7 @@ from ..budget import reserve, reserve_curves
 from ..comparison.design import with_numbers
 from ..outlines.exchange import needed
 from ..outlines.reasons import OPEN, Reason
-from .columns import Roles, ids_of, image_names, jumps, roles_of, unit_in, varies
+from .columns import Roles, ids_of, images_of_rows, jumps, roles_of, unit_in, varies
 from .content import bytes_of, decoded, decompressed, is_number
 from .curve_table import FORMAT, CurveTable, Found, metadata
 
@@ -272,7 +272,7 @@ def _found(frame: "pd.DataFrame", meta: Tree, curve_column: str | None) -> Found
         for name in others
         if meta or not varies(ordered[name], number)  # else of the vertices
     }
-    if "image" not in features and len(images := image_names(ordered.iloc[starts], roles.images)):
+    if "image" not in features and len(images := images_of_rows(ordered.iloc[starts], roles.images)):
         features["image"] = images
     curves = np.split(vertices, starts[1:]) if len(starts) else []
     if not roles.keys and (count := jumps(vertices)):

@@ -495,7 +495,7 @@ class ComparisonTask(Task[Comparison]):
     def overrule(self) -> None:
         """Show the cases despite serious faults of the outlines, as the user has checked them."""
         if self.has_result:
-            self.start_secondary_job(partial(overruled, self.shown, self.answer), self._on_overruled)
+            self.start_secondary_job(partial(overrule_faults, self.shown, self.answer), self._on_overruled)
 
     def _on_overruled(self, results: tuple[DisplayedResult | None, Answer | None]) -> Iterator[None]:
         shown, self.answer = results
@@ -795,7 +795,9 @@ def checked(shown: DisplayedResult) -> DisplayedResult:
     return prepared(robustness_of(shown.result).judged(shown))
 
 
-def overruled(shown: DisplayedResult | None, answer: Answer | None) -> tuple[DisplayedResult | None, Answer | None]:
+def overrule_faults(
+    shown: DisplayedResult | None, answer: Answer | None
+) -> tuple[DisplayedResult | None, Answer | None]:
     """Return a result whose cases are shown despite serious faults of the outlines."""
     report("showing the answer")
     answer = answer and overruled_answer(answer)
