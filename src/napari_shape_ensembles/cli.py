@@ -39,7 +39,7 @@ from .io.sources import (
     distinct_names,
     files_of,
     labelled,
-    named,
+    naming,
     read_images,
     traced,
     traced_in_tiles,
@@ -628,7 +628,7 @@ def inspect(
     inputs = [path for path in (labels, image, ticks) if path]
     _check_outputs(out, names, inputs, force)
     said = read_small_table(ticks) if ticks else None
-    with _running("inspecting"), named(f"{labels.name} with {ticks.name}" if ticks else labels.name):
+    with _running("inspecting"), naming(f"{labels.name} with {ticks.name}" if ticks else labels.name):
         tables = [rank_suspects(plane.pixels, seen, corrections=said)]
         if seen is not None:
             tables.append(missing_objects(plane.pixels, seen))
@@ -768,7 +768,7 @@ def smoothing(
     from .studies.figures import plot_study
 
     grid = _grid(ranks, landmarks)
-    with named("--sigmas"):
+    with naming("--sigmas"):
         sweep = ranges.numbers(sigmas)
     names = _study_files(out, "smoothing", (a, b), force)
     with _running("smoothing study", dask) as executor:
@@ -867,9 +867,9 @@ def judge(
 
 def _grid(ranks: str, landmarks: str) -> dict[str, Any]:
     """Parse the ranks and numbers of landmarks of a decision landscape."""
-    with named("--ranks"):
+    with naming("--ranks"):
         of_ranks = ranges.whole_numbers(ranks, least=1)
-    with named("--landmarks"):
+    with naming("--landmarks"):
         return {"ranks": of_ranks, "landmarks": ranges.whole_numbers(landmarks, least=8)}
 
 
