@@ -773,7 +773,15 @@ def smoothing(
     names = _study_files(out, "smoothing", (a, b), force)
     with _running("smoothing study", dask) as executor:
         masks, outlines, settings = _masks((a, b), reading, groups)
-        study = smoothing_study(*masks, sigmas=sweep, **grid, settings=settings, outlines=outlines, executor=executor)
+        study = smoothing_study(
+            *masks,
+            sigmas=sweep,
+            **grid,
+            settings=settings,
+            outlines=outlines,
+            names=_names_of((a, b)),
+            executor=executor,
+        )
     _write_study(out, names, study, plot_study)
     echo(study.summary())
 

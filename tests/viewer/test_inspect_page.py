@@ -70,8 +70,8 @@ def inspect(viewer, qtbot):
 
 def test_the_fault_ranks_first_with_its_reasons(inspected):
     viewer, dock = inspected
-    assert text(dock, 0, "label") == "A 37"
-    assert {"A", "B"} <= {label.text() for label in dock.findChildren(QLabel)}
+    assert text(dock, 0, "label") == "one 37"
+    assert {"First", "Second"} <= {label.text() for label in dock.findChildren(QLabel)}
     assert "large: 5013 px" in text(dock, 0, "why")
     assert "37 curves" in dock.verdict.text()
     assert dock.queue.progress.text() == "0 of 73 reviewed"
@@ -193,10 +193,10 @@ def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtb
     dock.inspection.b.choose(viewer.layers["two"])
     pressed(dock.run_button, dock, qtbot)
     reasons = dock.result.ranking.set_index(["source", "id"])["reasons"]
-    assert "merged into B 1" in reasons["A", 2]
-    assert reasons["A", 3] == "no partner in B"
-    assert reasons["A", 10].startswith("IoU 1.00 with B 10")
-    assert "1 merged in B" in dock.verdict.text()
+    assert "merged into two 1" in reasons["A", 2]
+    assert reasons["A", 3] == "no partner in two"
+    assert reasons["A", 10].startswith("IoU 1.00 with two 10")
+    assert "1 merged in two" in dock.verdict.text()
 
 
 def test_labels_of_two_segmentations_are_referred_to_single_inspection(viewer, qtbot):
