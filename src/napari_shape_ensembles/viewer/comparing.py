@@ -32,6 +32,7 @@ from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import recipe_of
 from ..mmd.dependence import DependenceTest
+from ..palette import lay_out
 from ..progress import as_part, report
 from .choices import Choices
 from .curves.side_by_side import SideBySide
@@ -771,6 +772,7 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
         with file_errors_named(paths[0]):
             report("drawing the figure", 1, 5)
             figure = answer_figure(result, known)
+            lay_out(figure)
             folder.mkdir(parents=True, exist_ok=True)  # as late as this: a cancelled export leaves no empty folder
             for path in paths[:2]:
                 with style(), replacing(path) as file:
