@@ -6,7 +6,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QPushButton
 
-from docks import press, set_choices
+from docks import press, set_choices, show_docks
 from fault_makers import ODD, STEP, faulty
 from image_makers import labels_with_a_fault, segmented, spots
 from napari_shape_ensembles import Settings, segment
@@ -54,7 +54,8 @@ def inspected(viewer, qtbot):
 
 @pytest.fixture
 def in_window(make_napari_viewer, qtbot):
-    return inspect(make_napari_viewer(show=True), qtbot)
+    show_docks(viewer := make_napari_viewer())
+    return inspect(viewer, qtbot)
 
 
 def inspect(viewer, qtbot):
@@ -331,7 +332,7 @@ def test_an_image_without_a_curve_is_reported(model, qtbot):
 
 
 def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_path, monkeypatch):
-    viewer = make_napari_viewer(show=True)
+    show_docks(viewer := make_napari_viewer())
     labels, image = (one[: 4 * STEP].copy() for one in faulty("hole")[:2])
     labels[labels == 5] = 0
     labels[0:8, 100:108] = 99

@@ -340,7 +340,7 @@ def _traced(group: str, planes: Planes, chosen: Outlines, sigma: float) -> Ensem
     finer: dict[str, Any] = {"min_vertices": chosen.min_vertices, "min_length": chosen.min_length}  # of labels only
     traced = []
     for number, plane in enumerate(planes, start=1):
-        name = f"{group} {number}"
+        name = group if len(planes) == 1 else f"{group} {number}"
         is_mask = plane.dtype == bool or not np.any((plane != 0) & (plane != plane.max()))
         traced.append(
             trace_mask(plane, name=name, **options) if is_mask else extract_curves(plane, name=name, **options, **finer)

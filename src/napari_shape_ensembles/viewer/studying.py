@@ -138,7 +138,8 @@ class SweepTask(StudyTask[SweptStudy]):
     def current_inputs(self) -> RunInputs:
         """Return the samples and ranges, with the swept parameters at their defaults."""
         (recipe, settings), excluded = self.parts(), self.excluded(self.choices.design.sides())
-        return replace(super().current_inputs(), recipe=recipe, settings=settings, excluded=excluded, more=self.more())
+        run_inputs = replace(super().current_inputs(), names=tuple(self.choices.design.samples))
+        return replace(run_inputs, recipe=recipe, settings=settings, excluded=excluded, more=self.more())
 
     def excluded(self, sides: LayersOfSides) -> Excluded:
         return self.choices.exclusions.of(chain(*sides), self.choices.recipe)
