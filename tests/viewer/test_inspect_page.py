@@ -52,12 +52,6 @@ def inspected(viewer, qtbot):
     return inspect(viewer, qtbot)
 
 
-@pytest.fixture
-def in_window(make_napari_viewer, qtbot):
-    show_docks(viewer := make_napari_viewer())
-    return inspect(viewer, qtbot)
-
-
 def inspect(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_labels(segmented(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
@@ -83,11 +77,10 @@ def test_the_fault_ranks_first_with_its_reasons(inspected):
     assert not row["excluded"]
 
 
-def test_clicking_shows_a_curve(in_window, qtbot):
-    viewer, dock = in_window
+def test_clicking_shows_a_curve(make_napari_viewer, qtbot):
+    viewer, dock = inspect(make_napari_viewer(show=True), qtbot)
     camera = getattr(viewer, "scene", viewer).camera
     camera.zoom, before = 1.5, 1.5
-    viewer.window._qt_window.show()
     table = dock.queue.table
     table.setFocus()  # which is not a user's choice
     assert dock.inspection.current is None
@@ -153,8 +146,9 @@ def test_changes_outdate_an_inspection_until_undone(inspected, qtbot):
     assert len(dock.result.ensembles) == 1
 
 
-def test_a_closed_inspection_detects_changes_on_reopening(in_window, qtbot):
-    viewer, dock = in_window
+def test_a_closed_inspection_detects_changes_on_reopening(make_napari_viewer, qtbot):
+    show_docks(viewer := make_napari_viewer())
+    _, dock = inspect(viewer, qtbot)
     qtbot.waitUntil(dock.isVisible, timeout=2000)
     layer = viewer.layers["one"]
     before = len(layer.events.data.callbacks)
