@@ -5,7 +5,6 @@ import pytest
 from napari.components import ViewerModel
 from qtpy.QtCore import QEvent, QPoint, Qt
 from qtpy.QtGui import QHelpEvent
-from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QApplication
 
 from docks import choose_several, chosen_names, press, set_choices, swap
@@ -285,9 +284,7 @@ def test_every_control_has_a_tooltip(smoothing_dock, landscape_dock):
 @pytest.fixture
 def shown(make_napari_viewer, qtbot):
     """Return a function that shows a tab of the bench's page *Trust* on a small screen, with two label layers."""
-    viewer = make_napari_viewer()
-    viewer.window._qt_window.centralWidget().findChild(QOpenGLWidget).hide()  # it keeps its place, but is not drawn
-    viewer.window.show()
+    viewer = make_napari_viewer(show=True)
     viewer.window.resize(1280, 800)
     viewer.add_labels(labels_of(1), name="one")
     viewer.add_labels(labels_of(2, size=15.0), name="two")
