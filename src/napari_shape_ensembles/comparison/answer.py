@@ -259,8 +259,10 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
             f"Whole {c.permuted} were permuted: the null distribution {c.settings.null!r} is for single outlines, and "
             "was not used."
         )
-    if c.inconclusive is None and not (c.undulation.rejected and c.scale.rejected):
-        found += caveats_of_few(len(c.a), len(c.b))
+    few = min(len(c.a), len(c.b))
+    missed = c.permuted == "curves" and c.inconclusive is None and not (c.undulation.rejected and c.scale.rejected)
+    if missed and few < _MIN_CURVES_FOR_POWER:
+        found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
     scales = spd.from_coordinates(c.space.scale_mean_, c.l)
     known = relative_precision(np.concatenate([coordinate_precision(side) for side in (c.a, c.b)]), scales)
     if known > _LOW_PRECISION:
@@ -290,13 +292,6 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
         found.append(f"The tests are approximate: {c.undulation.approximation}.")
     ambiguous = 0 if c.archetypes_agree else c.ambiguous
     return (*found, *caveats_of_positions(c.t, ambiguous, c.archetype_is_ambiguous))
-
-
-def caveats_of_few(*counts: int) -> list[str]:
-    """Caveat to a row found with few curves on one side."""
-    few = min(counts)
-    words = f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed."
-    return [words] if few < _MIN_CURVES_FOR_POWER else []
 
 
 def caveats_of_positions(t: Real, ambiguous: int, symmetric: bool) -> list[str]:
