@@ -3,6 +3,7 @@
 All sentences about a result are made here; window, report, methods text and command line show them.
 """
 
+import re
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 
 from .._types import Real
 from ..mmd import MMDTest
+from ..outlines import Ensemble
 from ..shapes import spd
-from ..words import counted
+from ..words import counted, listed
 from .estimates import QUANTITIES, described, p_values
 from .learning import coordinate_precision, relative_precision
 from .verdict import INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE, TRUTH_TABLE
@@ -51,6 +53,17 @@ _MAX_AMBIGUOUS_FRACTION = 0.5
 _COARSE_DIAMETER_PX, _MAX_DIAMETER_RATIO = 50, 1.15
 # A relative precision of the coordinates worse than this gives a warning.
 _LOW_PRECISION = 1e-5
+# Level at which a trend with the position within images is reported.
+_POSITION_LEVEL = 0.01
+# Words in the names of columns that tell specimens apart, whose outlines are not independent.
+# fmt: off
+_REPLICATES = frozenset((
+    "replicate", "specimen", "individual", "subject", "animal", "mouse", "rat", "patient", "donor", "plant", "tree",
+    "leaf", "site", "plot", "dish", "well", "slide", "section", "field", "fov", "frame", "image", "position",
+    "plate", "batch",
+))
+# fmt: on
+_WORD = re.compile(r"[a-z]+")
 # With fewer curves than this on one side, a missed difference means little.
 _MIN_CURVES_FOR_POWER = 30
 
@@ -99,7 +112,13 @@ def summary(comparison: Comparison) -> str:
     )
     if c.inconclusive:
         return f"{groups}: inconclusive: {c.inconclusive}."
-    alone = "in these images only, " if c.permuted == "curves" and max(c.image_counts) > 1 else ""
+    alone = (
+        ""
+        if c.permuted != "curves"
+        else "in these two images, "
+        if max(c.image_counts) == 1
+        else "in these images only, "
+    )
     return f"{groups}: {alone}{TRUTH_TABLE[c.case]} ({c.case}; {p_words(c)})."
 
 
@@ -227,7 +246,7 @@ def scope(comparison: Comparison) -> str:
         return f"It holds for the one {unit} of {single}, compared with the condition of {other}: {permuted}."
     if max(counts) > 1:
         return "It holds for these images only: single outlines were permuted."
-    return "It holds for these two images, not for the conditions: there are no replicates."
+    return "It holds for these two images: with one image a side, a difference between conditions cannot be shown."
 
 
 def missed(comparison: Comparison) -> str:
@@ -254,6 +273,10 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
         found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
     if max(c.image_counts) > 1 and c.permuted == "curves":
         found.append("Single outlines were permuted: the result holds for these images only, not for the conditions.")
+    if c.permuted == "curves":
+        found += [_replicate_caveat(*column) for column in replicate_columns(c.a, c.b)]
+    if c.permuted == "curves" and max(c.image_counts) == 1:
+        found += _position_caveat(c)
     if c.permuted != "curves" and c.settings.null != "permutation":
         found.append(
             f"Whole {c.permuted} were permuted: the null distribution {c.settings.null!r} is for single outlines, and "
@@ -292,6 +315,41 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
         found.append(f"The tests are approximate: {c.undulation.approximation}.")
     ambiguous = 0 if c.archetypes_agree else c.ambiguous
     return (*found, *caveats_of_positions(c.t, ambiguous, c.archetype_is_ambiguous))
+
+
+def replicate_columns(a: Ensemble, b: Ensemble) -> list[tuple[str, int, int]]:
+    """Columns of metadata that seem to name replicates (specimens, sites, wells), with their numbers of these.
+
+    Both samples have the column, with several values, each of several outlines.
+    """
+    found = []
+    for name in a.metadata.columns.intersection(b.metadata.columns):
+        kinds = [side.metadata[name].nunique() for side in (a, b)]
+        repeated = all(1 < kind <= len(side) / 2 for kind, side in zip(kinds, (a, b), strict=True))
+        if repeated and set(_WORD.findall(name.lower())) & _REPLICATES:
+            found.append((str(name), *kinds))
+    return found
+
+
+def _replicate_caveat(name: str, m: int, n: int) -> str:
+    return (
+        f"The outlines have a column {name!r} with {m} and {n} values. If outlines of one {name} resemble each other, "
+        f"single outlines are no replicates, and differences are found too often: compare(a, b, replicate={name!r}) "
+        f"permutes whole ones."
+    )
+
+
+def _position_caveat(comparison: Comparison) -> list[str]:
+    from .position import position_trends  # whose functions take a Comparison
+
+    trends = {name: p for name, p in position_trends(comparison).items() if p <= _POSITION_LEVEL}
+    if not trends:
+        return []
+    names, p = listed([*trends]), min(trends.values())
+    return [
+        f"{names.capitalize()} {'depend' if len(trends) > 1 else 'depends'} on position within the images (p = {p:.2g}): "
+        "images of other places may differ for that reason alone."
+    ]
 
 
 def caveats_of_positions(t: Real, ambiguous: int, symmetric: bool) -> list[str]:

@@ -20,7 +20,7 @@ from ..words import counted
 from .engine import MOST_MORE, learn_groups
 from .learning import COMPARISON_STEPS
 from .result import Comparison
-from .samples import Images, comparable, image_counts, image_numbers
+from .samples import Images, column_numbers, comparable, image_counts, image_numbers
 from .settings import Settings
 
 # From this many seconds on, the expected duration is reported beforehand.
@@ -34,6 +34,7 @@ def compare(
     b: Images,
     settings: Settings | None = None,
     *,
+    replicate: str | None = None,
     scratch: StrPath | None = None,
     client: Any = None,
     progress: Listener | None = None,
@@ -47,6 +48,9 @@ def compare(
         The two samples of curves. If a sample is several images (or a pooled ensemble of several), whole images are
         permuted, unless `settings.permute` overrides it. Arrays are the closed curves of one image, in pixels.
     settings : Settings, optional
+    replicate : str, optional
+        Column of the outlines' metadata that names the specimen, site or well of each: then these are the replicates,
+        instead of images.
     scratch : path, optional
         Folder for a memory map of the landmarks, for more outlines than fit in memory: about 8 kB per outline at 500
         landmarks, removed afterwards. The folder is created if missing.
@@ -95,9 +99,9 @@ def compare(
     """
     settings = settings_of(settings, "compare takes two samples; experiment compares several groups", changes)
     a, b, note = comparable(a, b)
-    return _compared(
-        a, b, settings, image_numbers((a, b)), note=note, scratch=scratch, client=client, progress=progress
-    )
+    units = image_numbers((a, b)) if replicate is None else column_numbers((a, b), replicate)
+    unit = "images" if replicate is None else "replicates"
+    return _compared(a, b, settings, units, unit=unit, note=note, scratch=scratch, client=client, progress=progress)
 
 
 def compare_again(result: Comparison, *, progress: Listener | None = None, **changes: Any) -> Comparison:
