@@ -128,8 +128,8 @@ def test_a_column_of_specimens_is_found_and_can_be_the_replicate():
     whole = compare(a, b, QUICK, replicate="plant")
     assert (whole.permuted, whole.unit_counts, whole.decided_by) == ("replicates", (4, 4), "small-sample")
     assert not any("plant" in words for words in whole.warnings)
-    split = [[side[side.metadata["plant"] == one] for one in sorted(set(side.metadata["plant"]))] for side in (a, b)]
-    images = [Ensemble(part.curves, unit="µm", name=str(i)) for i, part in enumerate(sum(split, []))]
+    split = [side[side.metadata["plant"] == one] for side in (a, b) for one in sorted(set(side.metadata["plant"]))]
+    images = [Ensemble(part.curves, unit="µm", name=str(place)) for place, part in enumerate(split)]
     same = compare(images[:4], images[4:], QUICK)
     assert same.scale.p_value == pytest.approx(whole.scale.p_value, rel=1e-6)
 

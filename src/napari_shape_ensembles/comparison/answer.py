@@ -324,10 +324,10 @@ def replicate_columns(a: Ensemble, b: Ensemble) -> list[tuple[str, int, int]]:
     """
     found = []
     for name in a.metadata.columns.intersection(b.metadata.columns):
-        kinds = [side.metadata[name].nunique() for side in (a, b)]
-        repeated = all(1 < kind <= len(side) / 2 for kind, side in zip(kinds, (a, b), strict=True))
+        m, n = (int(side.metadata[name].nunique()) for side in (a, b))
+        repeated = 1 < m <= len(a) / 2 and 1 < n <= len(b) / 2
         if repeated and set(_WORD.findall(name.lower())) & _REPLICATES:
-            found.append((str(name), *kinds))
+            found.append((str(name), m, n))
     return found
 
 
@@ -345,10 +345,10 @@ def _position_caveat(comparison: Comparison) -> list[str]:
     trends = {name: p for name, p in position_trends(comparison).items() if p <= _POSITION_LEVEL}
     if not trends:
         return []
-    names, p = listed([*trends]), min(trends.values())
+    depend = f"{listed([*trends]).capitalize()} {'depend' if len(trends) > 1 else 'depends'}"
     return [
-        f"{names.capitalize()} {'depend' if len(trends) > 1 else 'depends'} on position within the images (p = {p:.2g}): "
-        "images of other places may differ for that reason alone."
+        f"{depend} on position within the images (p = {min(trends.values()):.2g}): images of other places may differ "
+        "for that reason alone."
     ]
 
 

@@ -99,8 +99,8 @@ def family_tests(
         labels = permuted_labels(first, total, permutations, seed)
         squared = np.stack(over_blocks(lambda x: _squared_mmd(x, labels, leave), values.values()))
     else:
-        labels = image_label_weights(image, first, permutations, seed)
-        squared = np.stack(over_blocks(lambda x: _squared_mmd_of_images(x, image, labels), values.values()))
+        weights = image_label_weights(image, first, permutations, seed)
+        squared = np.stack(over_blocks(lambda x: _squared_mmd_of_images(x, image, weights), values.values()))
     spread = squared.std(axis=1, keepdims=True)
     statistics = (squared - squared.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
     p_values = np.mean(statistics >= statistics[:, :1], axis=1)

@@ -236,14 +236,14 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
             Statistics(distances, labels, s, _forms(labels, sums)) for s, sums in zip(bandwidths, sums_of, strict=True)
         ]
     if len(labels) > 1 + SHUFFLED and 2 * EIGENVECTORS < len(distances) <= MAX_FACTORIZED:
-        found = [_factorized_statistics(distances, labels, s) for s in bandwidths]
-        if all(one is not None for one in found):
-            return [one for one in found if one is not None]
+        factorized = [_factorized_statistics(distances, labels, s) for s in bandwidths]
+        if None not in factorized:
+            return [one for one in factorized if one is not None]
     count = len(labels)
     many = count * len(distances) >= _SINGLE_PRECISION_WEIGHTS
     single = len(distances) >= SINGLE_PRECISION_FROM or many
     probes = np.arange(min(1 + PROBES, count) if single else 0)
-    approximate, exact, found = [], [], []
+    approximate, exact = [], []
     parts = chunks(count, labels.total, CHUNK if single else CHUNK // 2)
     for which in timed(parts, len(parts)):
         if single:
@@ -253,6 +253,7 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
         a, e = quadratic_forms(distances, bandwidths, fast, precise)
         approximate.append(a)
         exact.append(e)
+    found = []
     forms = np.concatenate(approximate, axis=1), np.concatenate(exact, axis=1)
     for s, quick, slow in zip(bandwidths, *forms, strict=True):
         if not single:
