@@ -264,7 +264,7 @@ def test_a_width_that_does_not_distinguish_points_is_rejected(kind, width):
 def test_decisions_before_the_last_permutation_are_rarely_wrong():
     level, wrong, added = 0.025, 0.0, 0.0
     exact = np.linspace(level, 3 * level, 1001)  # beyond, a rejection is less probable than 1e-40
-    for permutations in (1000, 7000):
+    for permutations in (1000, 5000):
         counts = np.arange(permutations + 1)  # of permutations at least as extreme
         p_values = (1 + counts) / (1 + permutations)
         settled = np.array([is_settled(p_value, permutations, level) for p_value in p_values])
@@ -280,9 +280,9 @@ def test_permutations_continue_only_while_the_decision_depends_on_them():
     points = {"one": np.concatenate([rng.normal(size=(40, 1)), rng.normal(0.2, 1, (40, 1))])}
     few = pooled_mmd_test(points, 40, permutations=199)
     assert 0.1 < few.p_value < 0.9
-    assert pooled_mmd_test(points, 40, permutations=199, significance=0.01, most=9751).p_value == few.p_value
-    near = pooled_mmd_test(points, 40, permutations=199, significance=few.p_value, most=9751)
-    many = pooled_mmd_test(points, 40, permutations=9751, significance=few.p_value)
+    assert pooled_mmd_test(points, 40, permutations=199, significance=0.01, most=4975).p_value == few.p_value
+    near = pooled_mmd_test(points, 40, permutations=199, significance=few.p_value, most=4975)
+    many = pooled_mmd_test(points, 40, permutations=4975, significance=few.p_value)
     assert near.p_value == many.p_value
     assert near.p_error < few.p_error / 4
 

@@ -48,7 +48,7 @@ _SMALL_SAMPLE_PARTS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "scale": {"mean size": ("size",), "elongation": ("elongation",)},
 }
 #: Largest factor by which the number of permutations is raised where p-values are close to the level.
-MOST_MORE = 49
+MOST_MORE = 50
 # With several contrasts, so many times the permutations with which the smallest adjusted p-value reaches the level.
 _SPARE_PERMUTATIONS = 3
 

@@ -109,11 +109,12 @@ def warnings(result: Any) -> tuple[str, ...]:
         )
     counts = np.bincount(result.groups.replicate)
     exchanged = ((result.table["decided_by"] == PERMUTATION) & (result.table["permuted"] != "curves")).any()
-    if exchanged and (few := np.flatnonzero((counts < _MIN_OUTLINES) & (counts < np.median(counts) / 2))).size:
+    equal = "Permuted replicates have equal weights, even those with few outlines"
+    if (few := np.flatnonzero((counts < _MIN_OUTLINES) & (counts < np.median(counts) / 2))).size:
         names = [" of ".join(result.design.replicates[["replicate", "group"]].iloc[place]) for place in few[:3]]
         listed = f"{', '.join(names)}{' ...' if len(few) > 3 else ''}"
         found.append(
-            f"Permuted replicates have equal weights, even those with few outlines: {listed} ({counts[few].max()} "
+            f"{equal if exchanged else 'Means of few outlines have less weight'}: {listed} ({counts[few].max()} "
             f"at most; the median is {np.median(counts):g})."
         )
     table, level = result.table, result.settings.test_level

@@ -20,7 +20,7 @@ from ..progress import each_block, one_library_thread, over_blocks
 #: Defaults of all tests: significance level and number of permutations.
 SIGNIFICANCE, PERMUTATIONS = 0.05, 1000
 #: Up to so many permutations are drawn while the Monte-Carlo error of a p-value matters for a decision.
-MOST_PERMUTATIONS = 49_000
+MOST_PERMUTATIONS = 50_000
 
 Kernel = Literal["gaussian", "energy", "mean"]
 

@@ -29,7 +29,7 @@ _MIN_BINS = 50
 # With fewer points than this times the number of bins, binning saves nothing.
 _MIN_POINTS_PER_BIN = 4
 # So many labelings are drawn by NumPy; further ones by compiled code, whose draws cost less than their statistics.
-SHUFFLED = 1000
+SHUFFLED = 5000
 # With so many labelings the kernel of up to so many points is replaced by its leading eigenvectors, of this number; the
 # safety factor on the standard deviation of the rest, and its largest share of that of the whole.
 MAX_FACTORIZED, EIGENVECTORS, _SAFETY_OF_REST, _MAX_REST = 5000, 64, 6, 0.2
