@@ -303,9 +303,10 @@ def pooled_mmd_test(
     Notes
     -----
     Five times as many permutations are drawn if the p-value lies within four standard errors of the level, and `most`
-    if it still does. The first of them are the same. At a level of 0.025 and from 1000 permutations, a decision that is taken earlier differs
-    from that of the exact p-value with a probability of at most 4e-4, if the exact p-value is at the level; wrong
-    rejections of that kind add less than 1e-8 to the level, over a uniform exact p-value (binomial probabilities).
+    if it still does. The first of them are the same. At a level of 0.025 and from 1000 permutations, a decision of a
+    single test that is taken earlier differs from that of the exact p-value with a probability of at most 4e-4, if the
+    exact p-value is at the level; wrong rejections of that kind add less than 1e-8 to the level, over a uniform exact
+    p-value (binomial probabilities).
     """
     kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in points}
     labels = permuted_labels(first, len(next(iter(points.values()))), permutations, seed, bins)
