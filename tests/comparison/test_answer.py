@@ -141,3 +141,11 @@ def test_an_unknown_or_incomplete_column_of_replicates_is_an_error():
     a, missing = a.assign(plant=np.arange(40.0) // 10), b.assign(plant=[np.nan, *np.arange(39.0) // 10])
     with pytest.raises(ValueError, match=r"1 of 40 outlines of image 2 have no plant: fill the column"):
         compare(a, missing, QUICK, replicate="plant")
+
+
+def test_a_p_value_close_to_the_level_has_its_error():
+    result = pair(lambda curves: [1.05 * curve for curve in curves])
+    test = replace(result.scale, p_value=0.026, p_error=0.0007, null=np.zeros(50_000))
+    close, clear = (replace(result, scale=one) for one in (test, replace(test, p_error=0.0002)))
+    assert "scale p = 0.026 ± 0.0007 from 50000 permutations" in close.summary()
+    assert "scale p = 0.026)" in clear.summary()

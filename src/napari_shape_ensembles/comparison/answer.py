@@ -53,6 +53,8 @@ _MAX_AMBIGUOUS_FRACTION = 0.5
 _COARSE_DIAMETER_PX, _MAX_DIAMETER_RATIO = 50, 1.15
 # A relative precision of the coordinates worse than this gives a warning.
 _LOW_PRECISION = 1e-5
+# Distance from the level, in Monte-Carlo errors of the p-value, up to which the decision may depend on the draw.
+_CLOSE = 3
 # Level at which a trend with the position within images is reported.
 _POSITION_LEVEL = 0.01
 # Words in the names of columns that tell specimens apart, whose outlines are not independent.
@@ -125,10 +127,18 @@ def summary(comparison: Comparison) -> str:
 def p_words(comparison: Comparison) -> str:
     """State the p-values of the two tests by which the row is decided."""
     tests = comparison.undulation, comparison.scale
-    undulation, scale = comparison.p_adjusted or [test.p_value for test in tests]
+    undulation, scale = (f"{p:.2g}" for p in comparison.p_adjusted or [test.p_value for test in tests])
+    if not comparison.p_adjusted:
+        undulation, scale = map(_with_error, tests)
     adjusted = ", adjusted for all contrasts" if comparison.p_adjusted else ""
     by = " by the small-sample test" if comparison.decided_by == SMALL_SAMPLE else ""
-    return f"undulation p = {undulation:.2g}, scale p = {scale:.2g}{by}{adjusted}"
+    return f"undulation p = {undulation}, scale p = {scale}{by}{adjusted}"
+
+
+def _with_error(test: MMDTest) -> str:
+    """State a p-value; if the decision may depend on the draw of permutations, with its error and their number."""
+    close = abs(test.p_value - test.significance) <= _CLOSE * test.p_error
+    return f"{test.p_value:.2g}" + (f" ± {test.p_error:.1g} from {len(test.null)} permutations" if close else "")
 
 
 def headline(comparison: Comparison) -> str:
