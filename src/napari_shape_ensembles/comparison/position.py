@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # With fewer outlines in every image permutations have hardly any power.
 _MIN_OUTLINES = 8
-# Logarithms that vary less are constant to the precision of the outlines.
+# Logarithms, or relative places, that vary less are constant to the precision of the outlines.
 _LEAST_SPREAD = 1e-6
 
 
@@ -180,8 +180,8 @@ def position_trends(comparison: Comparison) -> dict[str, float]:
     sides = [comparison.a, comparison.b]
     image, places = image_numbers(sides), np.concatenate([centroids(side) for side in sides])
     places -= image_means(places, image)[image]
-    spread = places.std(axis=0)
-    basis = np.linalg.qr(places[:, spread > 1e-9 * max(float(np.abs(places).max(initial=0)), 1e-300)])[0]
+    places /= max(float(np.abs(places).max(initial=0)), np.finfo(float).tiny)
+    basis = np.linalg.qr(places[:, places.std(axis=0) > _LEAST_SPREAD])[0]
     freedom = basis.shape[1], len(places) - int(image.max()) - 1 - basis.shape[1]
     names, found = ("size", "elongation", "roughness"), {}
     if not freedom[0] or freedom[1] < 1:
