@@ -55,8 +55,8 @@ _COARSE_DIAMETER_PX, _MAX_DIAMETER_RATIO = 50, 1.15
 _LOW_PRECISION = 1e-5
 # Distance from the level, in Monte-Carlo errors of the p-value, up to which the decision may depend on the draw.
 _CLOSE = 3
-# Level at which a trend with the position within images is reported.
-_POSITION_LEVEL = 0.01
+# Level at which a trend with the position within images, or another coupling of scale and form, is reported.
+_OWN_LEVEL = 0.01
 # Words in the names of columns that tell specimens apart, whose outlines are not independent.
 # fmt: off
 _REPLICATES = frozenset((
@@ -287,6 +287,7 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
         found += [_replicate_caveat(*column) for column in replicate_columns(c.a, c.b)]
     if c.permuted == "curves" and max(c.image_counts) == 1:
         found += _position_caveat(c)
+    found += _coupling_caveats(c)
     if c.permuted != "curves" and c.settings.null != "permutation":
         found.append(
             f"Whole {c.permuted} were permuted: the null distribution {c.settings.null!r} is for single outlines, and "
@@ -349,10 +350,21 @@ def _replicate_caveat(name: str, m: int, n: int) -> str:
     )
 
 
+def _coupling_caveats(comparison: Comparison) -> list[str]:
+    a, b = names_of(comparison)
+    return [
+        f"Outside the row: {one['scale']} and {one['form']} of the outlines are related differently (rank correlation "
+        f"{one['correlation_a']:.2f} in {a}, {one['correlation_b']:.2f} in {b}; adjusted p = {one['p_adjusted']:.2g}, "
+        "approximate)."
+        for one in comparison.coupling.to_dict("records")
+        if one["p_adjusted"] <= _OWN_LEVEL
+    ]
+
+
 def _position_caveat(comparison: Comparison) -> list[str]:
     from .position import position_trends  # whose functions take a Comparison
 
-    trends = {name: p for name, p in position_trends(comparison).items() if p <= _POSITION_LEVEL}
+    trends = {name: p for name, p in position_trends(comparison).items() if p <= _OWN_LEVEL}
     if not trends:
         return []
     depend = f"{listed([*trends]).capitalize()} {'depend' if len(trends) > 1 else 'depends'}"
