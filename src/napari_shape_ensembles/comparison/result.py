@@ -577,8 +577,8 @@ class Comparison(Sealed, Saved):
     def coupling(self) -> "pd.DataFrame":
         """Whether scale and form go together otherwise in b than in a, which the row does not show: approximate tests.
 
-        Columns: scale ("size" or "elongation"); form ("roughness" or "lobes"); correlation_a, correlation_b: Spearman's,
-        in a sample, or the mean over its replicates; p of their difference; p_adjusted for all pairs (Holm).
+        Columns: scale ("size" or "elongation"); form ("roughness" or "lobes"); correlation_a, correlation_b: Spearman's
+        in a sample, or mean over its replicates; p of their difference; p_adjusted for all pairs (Holm).
         """
         return coupling(self)
 
