@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import rankdata
 
-from .._types import Real
+from .._types import Index, Real
 from .quantity_tests import holm
 from .replicate_quantities import difference_of_replicates
 
@@ -68,7 +68,7 @@ def coupling(comparison: Comparison) -> "pd.DataFrame":
     return table.assign(p=[p for p, _ in adjusted], p_adjusted=[p for _, p in adjusted])
 
 
-def _transformed(one: Real, other: Real, unit: Real) -> Real:
+def _transformed(one: Real, other: Real, unit: Index) -> Real:
     """Inverse hyperbolic tangent of the rank correlation within each unit; NaN if one of both does not vary."""
     found = np.full(int(unit.max()) + 1, np.nan)
     for place in range(len(found)):
