@@ -48,8 +48,8 @@ class ReferencePanel(QWidget):
         self.view.setToolTip("One dot per image, of the reference and of those judged: size and roughness")
         column(
             self.about,
-            row(self.group, self.make, grows=self.group),
-            row(self.judge, self.folder, self.files, self.cancel, grows=self.judge),
+            *(row(self.group), row(self.make), row(self.judge, self.cancel, grows=self.judge)),
+            row(self.folder, self.files, grows=self.folder),
             *(self.message, self.progress, self.note, self.sentences, self.table, self.view),
             page=self,
         )
