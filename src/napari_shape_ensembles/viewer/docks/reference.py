@@ -25,7 +25,7 @@ class ReferencePanel(QWidget):
         self.group = NarrowList("Group of images of the accepted kind")
         self.group.setAccessibleName("Group of the reference")
         self.make = button(
-            "Make a reference of this &group",
+            "Make a re&ference of this group",
             "Trace the images of this group: each other image is then judged to be one more of them, or not",
         )
         self.dialogs = Dialogs(self, page.session, task.message_posted.emit)
