@@ -78,7 +78,7 @@ def headline(result: Comparison) -> Headline:
         {str(name): float(np.exp(own[side.images == name].mean())) for name in dict.fromkeys(side.images.tolist())}
         for side, own in zip((result.a, result.b), np.split(measured[drawn], [len(result.a)]), strict=True)
     )
-    words = answer.opening(result), answer.headline(result), answer.missed(result), answer.scope(result)
+    words = answer.opening(result), answer.sentence(result), answer.missed(result), answer.scope(result)
     rows = typical_rows(result)
     a, b = typical_outlines(result, rows)
     outlines = mean_outlines(result, (a[0], b[0]))

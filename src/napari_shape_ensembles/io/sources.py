@@ -312,11 +312,11 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
         raise ContentError(f"{path.name}: only an orientation map has phases: there is no {part}")
     else:
         image = _image_file(path, reading, part)
-        with named(path.name):
+        with naming(path.name):
             found = Labelled(_labels_in(path, image.pixels, reading, part), image.calibration, image.name)
     if part.region is None:
         return found
-    with named(path.name):
+    with naming(path.name):
         if not isinstance(part.region, str):
             return replace(found, labels=part.cut(found.labels))
         labels, cut = objects_inside(found.labels, part.region, keep_cut=reading.settings.outlines.keep_border)
@@ -328,7 +328,7 @@ def _grains(path: Path, reading: Reading, part: ImagePart) -> Labelled:
     if part.plane or part.value is not None:
         raise ContentError(f"{path.name}: an orientation map has regions and phases, but no {part}")
     ebsd = read_ebsd(path, memory=reading.memory)
-    with named(path.name):
+    with naming(path.name):
         grains = find_grains(ebsd)
         if part.phase is not None:
             grains = np.where(ebsd.phase_image == ebsd.key_of(part.phase), grains, 0)
@@ -367,7 +367,7 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
     for number, (path, part) in enumerate(places[place] for place in places_tried(len(places))):
         report(path.name, number, len(places))
         pixels = _image_file(path, reading.of(path), part).pixels
-        with named(path.name):
+        with naming(path.name):
             if as_labels(pixels, insist=reading.labels)[0] is None:
                 if reason := reason_not_tried(pixels, recipe):
                     raise ValueError(reason)
@@ -437,7 +437,7 @@ def _read_only_plane(path: Path, reading: Reading) -> NDArray[Any]:
 
 def traced(found: Labelled, reading: Reading) -> Ensemble:
     """Trace the outlines of labels, in the unit of their image."""
-    with named(found.name):
+    with naming(found.name):
         ensemble = reading.settings.outlines.trace(
             found.labels, scale=found.calibration.scale, unit=found.calibration.unit, name=found.name
         )
@@ -460,12 +460,12 @@ def traced_in_tiles(path: Path, reading: Reading) -> Ensemble | None:
     if large is None:
         return None
     scale, unit = recipe.pixel_scale or large.calibration.scale, recipe.unit or large.calibration.unit
-    with named(path.name):
+    with naming(path.name):
         return outlines_in_tiles(large.array, recipe, scale=scale, unit=unit, name=large.name)
 
 
 @contextmanager
-def named(what: str) -> Iterator[None]:
+def naming(what: str) -> Iterator[None]:
     """Prefix the message of errors with the name of the item being read."""
     try:
         yield
@@ -508,7 +508,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
     recipe = reading.settings.outlines
     column = reading.curve_column if ending in (".csv", ".parquet") else None
     table = read_curves(path, memory=reading.memory, curve_column=column)
-    with named(path.name):
+    with naming(path.name):
         if part.feature is None:
             table, remark = one_frame(table)
             if remark:
@@ -524,7 +524,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         known = ", ".join(dict.fromkeys(values.head(1000)))
         raise ContentError(f"{path.name}: no curve has {part}: the values are {known[:200]}")
     features = table.features[chosen].reset_index(drop=True)
-    with named(path.name):
+    with naming(path.name):
         found = with_recipe(CurveTable(table.ensemble[chosen], features, table.scale), recipe)
     found.name = f"{found.name} {part}"
     return found

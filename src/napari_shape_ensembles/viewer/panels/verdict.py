@@ -71,7 +71,8 @@ class VerdictPanel(QWidget):
             )
             interval = tested if "times" in known.sentence else ""
             note = f"⚠ {result.note}." if result.note else ""
-            faults = "⚠ Shown despite faults of the outlines." if overruled(result) else ""
+            is_overruled = result.settings.overrule and bool(result.quality.serious)
+            faults = "⚠ Shown despite faults of the outlines." if is_overruled else ""
             more = (said, known.missed, known.scope, note, faults, interval, known.formless)
             beside = " ".join(words for words in more if words)
         self.sentence.show_text(words)
@@ -86,11 +87,6 @@ def table_html(rows: Sequence[tuple[str, ...]]) -> str:
         tag = "b" if row[-1] == "differs" else "span"
         lines.append("<tr>" + "".join(f"<td><{tag}>{escape(one)}</{tag}></td>" for one in row) + "</tr>")
     return f"<table cellpadding=2 style='font-size: small'><tr>{headings}</tr>{''.join(lines)}</table>"
-
-
-def overruled(result: Comparison) -> bool:
-    """Return whether a result is shown despite faults of the outlines that would withhold it."""
-    return result.settings.overrule and bool(result.quality.serious)
 
 
 class ImageDots(Drawing):
