@@ -16,6 +16,7 @@ from ..parameters import matters, parameters_of
 from ..progress import over_blocks, report
 from .matching import match_labels
 from .methods import crofton_perimeters, gray_plane, heights_and_mask, separated
+from .not_image import ignored_parts
 from .recipe import Recipe, Split
 
 _Tried: TypeAlias = tuple[Labels, dict[str, float]]
@@ -231,7 +232,8 @@ class _Attempt:
 
 def _plane_to_try(image: ArrayLike, recipe: Recipe) -> NDArray[Any]:
     """Return the gray levels of an image; raise a ValueError if it is constant."""
-    plane = gray_plane(unmasked(image, "the image"), recipe.channel)
+    pixels = unmasked(image, "the image")
+    plane = gray_plane(ignored_parts(pixels, recipe.ignore).filled(pixels), recipe.channel)
     lowest, highest = float(plane.min()), float(plane.max())  # in double precision, as they are segmented
     if lowest == highest:
         raise ValueError(f"every pixel is {lowest:g}: objects cannot be told from background")

@@ -1,7 +1,7 @@
 """The recipe: every parameter from an image to its outlines, each with its one default, range, unit and help."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, Self, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, Self, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ Method = Literal[
 ]
 Split = Literal["none", "distance", "intensity"]
 SmoothingUnit = Literal["pixel", "physical", "window"]
+#: Rows and columns of a rectangle.
+Place: TypeAlias = tuple[slice, slice]
 
 
 @runtime_checkable
@@ -126,6 +128,14 @@ class Recipe:
         step=1,
         decimals=0,
         group=_FIND,
+    )
+    ignore: str = parameter(
+        "auto",
+        "Parts of the picture that are not image, which are masked before thresholds are computed: found (auto: "
+        "information bars, frames, letters, scale bars, corners without data), none, or rows and columns in pixels, "
+        'such as "448:512, :; 0:40, 0:200".',
+        group=_FIND,
+        expert=True,
     )
     threshold: float | None = parameter(
         None,
@@ -382,6 +392,8 @@ class Recipe:
             raise ValueError(
                 "pixel_size and unit go together: give both (on the command line --pixel-size and --unit), or neither"
             )
+        if self.ignore not in ("auto", "none"):
+            regions_of(self.ignore)
         if self.unit is not None:
             length_unit(self.unit)
 
@@ -414,3 +426,27 @@ class Recipe:
     def changed(self) -> dict[str, Any]:
         """Return the parameters that differ from the defaults, for a readable record."""
         return parameters.changed(self)
+
+
+def regions_of(text: str) -> list[Place]:
+    """Parse regions such as "448:512, :; 0:40, 0:200": rows and columns as in array slices, separated by semicolons.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    regions = []
+    for part in text.split(";"):
+        try:
+            rows, columns = (
+                slice(*(int(end) if end.strip() else None for end in side.split(":"))) for side in part.split(",")
+            )
+            if part.count(":") != 2:
+                raise ValueError
+        except ValueError:
+            raise ValueError(
+                f'ignore must be "auto", "none", or rows and columns such as "448:512, :; 0:40, 0:200", not {text!r}'
+            ) from None
+        regions.append((rows, columns))
+    return regions
