@@ -51,7 +51,7 @@ def test_an_information_bar_at_any_edge_is_found_to_the_row(color, turns):
 
 
 def test_a_bar_changes_no_object_and_is_counted():
-    image = picture()
+    image = picture()  # the last row of which is far from any object
     alone, whole = Outlines(method="otsu")(image), Outlines(method="otsu")(with_bar(image, color=255))
     assert Outlines(method="otsu", ignore="none")(with_bar(image, color=255)) != alone
     assert len(whole) == len(alone) == 36

@@ -27,8 +27,8 @@ _MIN_BAR_ROW, _MIN_BAR_MEAN, _MIN_MARGIN_ROW, _MAX_BESIDE = 0.3, 0.55, 0.85, 0.3
 # Rows between the bar and the image that a resampled picture may have blurred, and fewest rows of a bar.
 _BLURRED_ROWS, _MIN_BAR_ROWS = 3, 3
 _MAX_BAR_FRACTION = 0.4
-# Rows without letters are a frame.
-_MIN_LETTERS = 0.002
+# Rows with letters on less than this fraction are a frame, if they are as uniform as this fraction of the range.
+_MIN_LETTERS, _UNIFORM = 0.002, 0.012
 # Corners: fewest pixels, as a fraction of the image, and how much of a right triangle may be missing or too much.
 _MIN_CORNER_FRACTION, _MAX_CORNER_MISFIT = 0.001, 0.04
 # Letters are at least this high in pixels, and at most this fraction of the image.
@@ -197,9 +197,14 @@ def _bar_at_end(levels: NDArray[np.float32]) -> tuple[int, bool]:
         return 0, False
     if share[max(top - 2 * _BLURRED_ROWS, 0) : max(top - _BLURRED_ROWS, 1)].mean() > 2 * _MAX_BESIDE:
         return 0, False
-    letters = bool((np.abs(levels[top:] - color) > 0.3).mean() > _MIN_LETTERS)
+    letters = bool((np.abs(levels[top:] - color) > _MIN_STEP).mean() > _MIN_LETTERS)
+    if not letters and (np.abs(levels[top : rows - 2] - color) <= _UNIFORM).mean() < 1 - _MIN_LETTERS:
+        return 0, False
     # Rows blurred with the bar belong to it.
-    while top and top > rows - count - _BLURRED_ROWS and np.ptp(levels[top - 1]) < np.ptp(levels[:top]) / 2:
+    beside = float(np.median(levels[max(top - 3 * _BLURRED_ROWS, 0) : max(top - _BLURRED_ROWS, 1)]))
+    for _ in range(min(_BLURRED_ROWS, top)):
+        if abs(float(np.median(levels[top - 1])) - beside) < _MIN_STEP * abs(color - beside):
+            break
         top -= 1
     return rows - top, letters
 
