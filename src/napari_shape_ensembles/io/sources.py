@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..archive import ContentError, array_of, errors_named, is_archive, opened
 from ..budget import budget, reserve_labels
 from ..outlines import Ensemble, Outlines, objects_of_classes
+from ..outlines.external import pinned
 from ..outlines.not_image import NotImage
 from ..outlines.proposals import best_recipe, describe_finding, places_tried, reason_not_tried
 from ..outlines.reasons import AT_BORDER, Reason
@@ -356,7 +357,10 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
         If an image cannot be read or segmented, naming it.
     """
     recipe = reading.settings.outlines
-    if recipe.method != "auto" or recipe.find is not None or reading.labels:
+    if recipe.find is not None:
+        recipe = replace(recipe, find=pinned(recipe.find))
+        return replace(reading, settings=replace(reading.settings, outlines=recipe))
+    if recipe.method != "auto" or reading.labels:
         return reading
     places = [(path, part) for path, part in zip(paths, parts or [WHOLE] * len(paths), strict=True)
               if _is_grey(path, part)]  # fmt: skip

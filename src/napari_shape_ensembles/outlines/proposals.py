@@ -14,6 +14,7 @@ from .._types import Labels, Real
 from ..checks import unmasked
 from ..parameters import matters, parameters_of
 from ..progress import over_blocks, report
+from .external import pinned
 from .matching import match_labels
 from .methods import crofton_perimeters, gray_plane, heights_and_mask, separated
 from .not_image import ignored_parts
@@ -323,7 +324,7 @@ def best_recipe(images: Sequence[ArrayLike], recipe: Any) -> Any:
     Images that cannot be segmented by any recipe, such as blank ones, are ignored.
     """
     if recipe.find is not None:
-        return replace(recipe, method="otsu")  # ignored with `find`
+        return replace(recipe, method="otsu", find=pinned(recipe.find))  # the method is ignored
     grey = [image for image in images if np.asarray(image).dtype != bool and not reason_not_tried(image, recipe)]
     proposals = ranked_proposals(grey, recipe) if grey else []
     return proposals[0].recipe if proposals else replace(recipe, method="otsu")

@@ -91,7 +91,8 @@ class Recipe:
     find: Finder | str | None = parameter(
         None,
         "Replaces method and clean-up: a model learned from painted objects, or the path of its file; the name of "
-        "an installed segmenter; or a function from an image to labels.",
+        "an installed segmenter, or of one in a Python of its own (cellpose, stardist, micro-sam; cellpose:cyto3 for "
+        "one of its models); or a function from an image to labels.",
         label="Model",
         group=_FIND,
     )
