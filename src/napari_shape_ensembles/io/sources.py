@@ -375,7 +375,7 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
                 grey.append(pixels)
     if not grey:
         return reading
-    found = best_recipe(grey, recipe)
+    found = best_recipe(grey, recipe, lambda words: reading.tell(f"warning: {words}"))
     tried = f"{len(grey)} of {len(places)} images" if len(grey) < len(places) else counted(len(grey), "image")
     reading.tell(f"note: one recipe for all images, the best of several tried on {tried}: {describe_finding(found)}")
     return replace(reading, settings=replace(reading.settings, outlines=found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -89,7 +90,9 @@ class Outlines(Recipe):
         if self.find is not None:
             labels = np.where(ignored.mask, 0, labels_by(self.find, image))
             return only_largest(labels) if self.largest else labels
-        recipe = best_recipe([image], self) if self.method == "auto" else self
+        recipe: Recipe = self
+        if self.method == "auto":
+            recipe = best_recipe([image], self, lambda words: warnings.warn(words, stacklevel=4))
         labels = np.zeros(ignored.mask.shape, dtype=np.int32)
         labels[ignored.window] = labels_by_method(ignored.filled(unmasked(image, "the image")), recipe)
         labels[ignored.mask] = 0

@@ -67,7 +67,8 @@ class Recipe:
 
     method: Method = parameter(
         "otsu",
-        "Segmentation method: one threshold for the image, computed from its gray levels (otsu, li, triangle) or "
+        "Segmentation method; of images read from files, auto unless another is given. One threshold for the image, "
+        "computed from its gray levels (otsu, li, triangle) or "
         "given (manual); the best of several recipes, ranked without ground truth, which also sets bright or dark, "
         "smoothing, background and splitting (auto); above the local mean (local); the brightest of several "
         "classes (multi-otsu); above a low threshold and connected to pixels above a high one (hysteresis); the "
