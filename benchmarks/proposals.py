@@ -2,12 +2,12 @@
 
 ``weights`` fits the weights of the measurements of `propose` to the F1 of recipes on images of the shared data:
 ``mask_corrections``, the first three of every size, ``segmentation``, ``micrographs``, ``uhcs_spheroidite`` and
-``dsb_nuclei``, cropped to 360 × 360 pixels; and prints what they give on kinds of images left out. ``materials`` prints the F1 of the first
-proposal, of the defaults and of manual settings on the images of benchmarks/segmentation.py.
-``micrographs`` prints, for the images of that folder, F1 of Otsu's method, of the first proposal with and without the
-masks of what is not image, and of five painted objects. ``drawn`` draws bars, letters and frames on images without any
-(of ``segmentation``, ``mask_corrections`` and others), and counts what is found; and what is found where nothing is
-drawn.
+``dsb_nuclei``, cropped to 360 × 360 pixels; and prints what they give on kinds of images left out.
+``materials`` prints the F1 of the first proposal, of the defaults and of manual settings on the images of
+benchmarks/segmentation.py. ``micrographs`` prints, for the images of that folder, F1 of Otsu's method, of the first
+proposal with and without the masks of what is not image, and of five painted objects. ``drawn`` draws bars, letters and
+frames on images without any (of ``segmentation``, ``mask_corrections`` and others), and counts what is found; and what
+is found where nothing is drawn.
 For the images of ``segmentation`` see benchmarks/learning.py (``--only methods``). ``large`` prints the mean F1 of
 proposals for these images enlarged to 2700 pixels: tiled by reflection, so that the objects remain as small; and
 magnified, with noise added.

@@ -385,7 +385,8 @@ def candidate_examples(image: ArrayLike, proposals: Sequence[Proposal], count: i
 def best_recipe(images: Sequence[ArrayLike], recipe: Any, warn: Callable[[str], object] = lambda _: None) -> Any:
     """One recipe for all images, the first proposal; for masks, or if nothing is found, Otsu's method.
 
-    `warn` is called with a sentence if it is doubtful. Images that cannot be segmented by any recipe, such as blank ones, are ignored.
+    `warn` is called with a sentence if it is doubtful. Images that cannot be segmented by any recipe, such as blank
+    ones, are ignored.
     """
     if recipe.find is not None:
         return replace(recipe, method="otsu", find=pinned(recipe.find))  # the method is ignored
