@@ -83,7 +83,7 @@ def test_a_dumbbell_is_split_at_its_neck():
 
 def test_a_split_that_cuts_off_a_bump_is_to_be_confirmed():
     rows, columns = np.indices((60, 100))
-    bump = np.hypot(rows - 30, columns - 57) < 6
+    bump = np.hypot(rows - 30, columns - 60) < 7
     mask = (np.hypot(rows - 30, columns - 30) < 25) | bump
     corrected = CorrectedLabels(mask.astype(np.uint8))
     with pytest.raises(ValueError, match=r"cuts off only \d % of it: split it again to cut there"):

@@ -371,7 +371,8 @@ def candidate_examples(image: ArrayLike, proposals: Sequence[Proposal], count: i
             pairs = match_labels(labels, other).pairs
             worth[pairs["a"].to_numpy(dtype=np.intp) - 1] += 1 / len(tried)
         small = each["area"] < max(_SPECK, 0.2 * np.median(each["area"]))
-        found += [(float(worth[n]), labels, n + 1) for n in np.flatnonzero((each["at border"] == 0) & ~small)]
+        whole = np.flatnonzero((each["at border"] == 0) & ~small).tolist()
+        found += [(float(worth[place]), labels, place + 1) for place in whole]
     chosen = np.zeros(scene.part.shape, dtype=np.int32)
     for _, labels, number in sorted(found, key=lambda one: -one[0]):
         own = labels == number
@@ -407,8 +408,13 @@ def _all_tried(scene: "_Scene") -> dict[Recipe, _Tried]:
     whole = [(replace(way, split_touching="none"), *mask) for way, mask in found.items() if mask is not None]
     tried = _measured(scene, whole, {})
     best = sorted(tried, key=lambda way: -_score(tried[way][1]))[:_SPLIT_COUNT]
-    parts = [(replace(way, split_touching=how), *mask)
-             for way, *mask in whole if way in best for how in _SPLITS if how != "none"]  # fmt: skip
+    parts = [
+        (replace(way, split_touching=how), values, mask)
+        for way, values, mask in whole
+        if way in best
+        for how in _SPLITS
+        if how != "none"
+    ]
     return _measured(scene, parts, tried)
 
 
