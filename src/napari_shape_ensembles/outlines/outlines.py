@@ -102,7 +102,7 @@ class Outlines(Recipe):
         self,
         labels: ArrayLike,
         *,
-        scale: Sequence[float] | None = None,
+        scale: float | Sequence[float] | None = None,
         unit: str | None = None,
         name: str = "",
         ignored: NotImage | None = None,
@@ -113,9 +113,9 @@ class Outlines(Recipe):
         ----------
         labels : (rows, columns) array
             Integers, 0 = background.
-        scale, unit : (float, float), str, optional
-            Height and width of a pixel and their unit, from the image's metadata; those of the recipe take precedence.
-            By default pixels.
+        scale, unit : float or (float, float), str, optional
+            Size of a pixel, or its height and width, and their unit, from the image's metadata; those of the recipe
+            take precedence. By default pixels.
         name : str
             Name of the ensemble.
         ignored : NotImage, optional
@@ -127,7 +127,7 @@ class Outlines(Recipe):
         ValueError
             For labels that are not a 2D array of integers.
         """
-        pixel = self.pixel_scale or tuple(scale or (1.0, 1.0))
+        pixel = self.pixel_scale or (1.0 if scale is None else scale)
         unit = self.unit or unit or "pixel"
         if ignored:
             plane = label_plane(labels)
