@@ -50,6 +50,10 @@ _MIN_EXPLAINED = 0.4
 _NEAR_COLOR = 0.3
 # With more candidates than this, the picture is a texture or a drawing.
 _MAX_CANDIDATES = 400
+# Pictures of which more neighboring pixels are equal are drawings, too.
+_MAX_EQUAL = 0.9
+# Letters have at most two holes.
+_MIN_EULER = -1
 # Images with fewer pixels of intermediate gray levels are masks or drawings.
 _MIN_GRAY_FRACTION = 0.02
 # Margin around drawn parts, for their blurred border.
@@ -149,9 +153,9 @@ def not_image(image: ArrayLike) -> NotImage:
     if plane.dtype == bool or min(plane.shape) < 4 * _MIN_BAR_ROWS:
         return everything
     lowest, highest = float(plane.min()), float(plane.max())
-    if not 0 < highest - lowest < np.inf:
+    if not 0 < highest - lowest < np.inf or np.mean(plane[:, 1:] == plane[:, :-1]) > _MAX_EQUAL:
         return everything
-    levels = (plane.astype(np.float32) - np.float32(lowest)) / np.float32(highest - lowest)
+    levels = ((plane.astype(np.float64) - lowest) / (highest - lowest)).astype(np.float32)
     window = _without_bars(levels, reasons)
     mask[:] = True
     mask[window] = False
@@ -286,8 +290,10 @@ def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, *, boxes: bo
     solidity, strokes = np.ones(count), np.zeros(count, dtype=bool)
     for index in chosen:
         own = np.pad(labels[places[index]] == index + 1, 1)
-        solidity[index] = regionprops(own.astype(np.uint8))[0].solidity
-        strokes[index] = ndimage.distance_transform_edt(own).max() <= max(_MAX_STROKE * max(sides[index]), 1.5)
+        shape = regionprops(own.astype(np.uint8))[0]
+        solidity[index] = shape.solidity
+        thin = ndimage.distance_transform_edt(own).max() <= max(_MAX_STROKE * max(sides[index]), 1.5)
+        strokes[index] = thin and shape.euler_number >= _MIN_EULER
     lines: list[Place] = []
     for line in _lines(places, chosen[letters[chosen] & strokes[chosen]]):
         members = [places[index] for index in line]
