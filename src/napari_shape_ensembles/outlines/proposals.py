@@ -16,7 +16,7 @@ from ..parameters import matters, parameters_of
 from ..progress import over_blocks, report
 from .external import pinned
 from .matching import match_labels
-from .methods import crofton_perimeters, gray_plane, heights_and_mask, separated
+from .methods import crofton_perimeters, gray_plane, heights_and_mask, refuse_wider, separated
 from .not_image import ignored_parts
 from .recipe import Recipe, Split
 
@@ -420,8 +420,9 @@ def _all_tried(scene: "_Scene") -> dict[Recipe, _Tried]:
 
 def _mask(scene: "_Scene", way: Recipe) -> tuple[Real, Mask] | None:
     try:
+        refuse_wider(way, scene.part.shape)
         return heights_and_mask(scene.part, way)
-    except ValueError:  # too few gray levels for several classes
+    except ValueError:  # too few pixels, or gray levels for several classes
         return None
 
 
