@@ -4,6 +4,7 @@ Results go to standard output, all other messages to standard error. Exit codes:
 one that `--fail-on` names, 2 for an error.
 """
 
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -29,6 +30,7 @@ from .console import (
     settings_help,
     with_settings,
 )
+from .io.image_parts import WHOLE
 from .io.images import is_ome_zarr, read_image
 from .io.outputs import is_result, recording_outputs, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
@@ -37,8 +39,9 @@ from .io.sources import (
     counts_of,
     distinct_names,
     files_of,
+    images_in,
     labelled,
-    named,
+    naming,
     read_images,
     traced,
     traced_in_tiles,
@@ -82,7 +85,7 @@ class Correction(StrEnum):
     fdr = "fdr"
 
 
-class Answer(StrEnum):
+class Finding(StrEnum):
     """Results that `--fail-on` accepts."""
 
     differs = "differs"
@@ -143,7 +146,7 @@ Labels = Annotated[
     ),
 ]
 FailOn = Annotated[
-    list[Answer] | None,
+    list[Finding] | None,
     typer.Option(
         "--fail-on",
         metavar="RESULT",
@@ -531,14 +534,14 @@ def report(
         echo(sentence)
 
 
-def hit(result: Any, fail_on: Sequence[Answer]) -> bool:
+def hit(result: Any, fail_on: Sequence[Finding]) -> bool:
     """Whether a result is one of those to fail on."""
     hits = {
-        Answer.differs: result.differs in ("form", "scale", "both"),
-        Answer.undulation: result.differs in ("form", "both"),
-        Answer.scale: result.differs in ("scale", "both"),
-        Answer.inconclusive: result.differs is None,
-        Answer.quality: bool(result.quality.serious),
+        Finding.differs: result.differs in ("form", "scale", "both"),
+        Finding.undulation: result.differs in ("form", "both"),
+        Finding.scale: result.differs in ("scale", "both"),
+        Finding.inconclusive: result.differs is None,
+        Finding.quality: bool(result.quality.serious),
     }
     return any(hits[answer] for answer in fail_on)
 
@@ -562,18 +565,21 @@ def segment(
         path for place in images for path in files_of(place, groups=True, labels=bool(reading.labels), images=True)
     ]
     paths = list(dict.fromkeys(paths))
-    names = [name.replace("/", "-").replace("\\", "-") for name in distinct_names(paths)]
+    found_in = [(path, name, part) for path, name in zip(paths, distinct_names(paths), strict=True)
+                for part in images_in(path)]  # fmt: skip
+    names = [name if part == WHOLE else f"{name} {part}" for _, name, part in found_in]
+    names = [name.replace("/", "-").replace("\\", "-") for name in names]
     every = [path.name for name in names for path in segmented_files(out, name, form)]
     _check_outputs(out, every, paths, force, table)
     ensembles = []
     with _running("segmenting"):
         reading = with_one_recipe(paths, reading)
-        for place, path in enumerate(paths):
-            report_step(path.name, place, len(paths))
-            with as_part(place, len(paths), f"{path.name}: "):
-                ensemble, found = traced_in_tiles(path, reading), None
+        for place, (path, _, part) in enumerate(found_in):
+            report_step(names[place], place, len(found_in))
+            with as_part(place, len(found_in), f"{names[place]}: "):
+                ensemble, found = traced_in_tiles(path, reading) if part == WHOLE else None, None
                 if ensemble is None:
-                    found = labelled(path, reading)
+                    found = labelled(path, reading, part)
                     ensemble = traced(found, reading)
             with recording_outputs(out, [planned.name for planned in earlier_files(out, names[place])]) as written:
                 if found is None:
@@ -582,9 +588,10 @@ def segment(
                 else:
                     written += write_segmented(out, found, ensemble, form, names[place])
             of_labels = "larger than memory, so no labels are written" if found is None else found.calibration
-            echo(f"{path.name}: {counts_of(ensemble)}; {of_labels}")
+            where = path.name if part == WHOLE else f"{path.name} {part}"
+            echo(f"{where}: {counts_of(ensemble)}; {of_labels}")
             ensembles += [ensemble] if table else []
-    for name, ensemble in zip(distinct_names(paths), ensembles, strict=False):
+    for name, ensemble in zip(names, ensembles, strict=False):
         ensemble.name = name
     _write_table(table, ensembles)
     echo_error(f"written to {out}")
@@ -620,7 +627,7 @@ def inspect(
     inputs = [path for path in (labels, image, ticks) if path]
     _check_outputs(out, names, inputs, force)
     said = read_small_table(ticks) if ticks else None
-    with _running("inspecting"), named(f"{labels.name} with {ticks.name}" if ticks else labels.name):
+    with _running("inspecting"), naming(f"{labels.name} with {ticks.name}" if ticks else labels.name):
         tables = [rank_suspects(plane.pixels, seen, corrections=said)]
         if seen is not None:
             tables.append(missing_objects(plane.pixels, seen))
@@ -760,12 +767,20 @@ def smoothing(
     from .studies.figures import plot_study
 
     grid = _grid(ranks, landmarks)
-    with named("--sigmas"):
+    with naming("--sigmas"):
         sweep = ranges.numbers(sigmas)
     names = _study_files(out, "smoothing", (a, b), force)
     with _running("smoothing study", dask) as executor:
         masks, outlines, settings = _masks((a, b), reading, groups)
-        study = smoothing_study(*masks, sigmas=sweep, **grid, settings=settings, outlines=outlines, executor=executor)
+        study = smoothing_study(
+            *masks,
+            sigmas=sweep,
+            **grid,
+            settings=settings,
+            outlines=outlines,
+            names=_names_of((a, b)),
+            executor=executor,
+        )
     _write_study(out, names, study, plot_study)
     echo(study.summary())
 
@@ -859,9 +874,9 @@ def judge(
 
 def _grid(ranks: str, landmarks: str) -> dict[str, Any]:
     """Parse the ranks and numbers of landmarks of a decision landscape."""
-    with named("--ranks"):
+    with naming("--ranks"):
         of_ranks = ranges.whole_numbers(ranks, least=1)
-    with named("--landmarks"):
+    with naming("--landmarks"):
         return {"ranks": of_ranks, "landmarks": ranges.whole_numbers(landmarks, least=8)}
 
 
@@ -1016,4 +1031,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # pipes on Windows may not support ∧ and µ
             stream.reconfigure(errors="replace")
+    # Leave as after Ctrl+C, so that temporary folders are removed.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     app()

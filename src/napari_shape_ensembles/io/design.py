@@ -18,7 +18,7 @@ from .curve_table import feature_text
 from .ebsd import ENDINGS as MAPS
 from .image_parts import WHOLE, Box, ImagePart, polygon_of
 from .settings_file import BEST_OF_SEVERAL, SettingsFile
-from .sources import PixelSize, Reading, distinct_names, files_of, named, read_images
+from .sources import PixelSize, Reading, distinct_names, files_of, naming, read_images
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,7 +212,7 @@ def _take_pixel_sizes(
         height, *width = (number_in(word) or 0.0 for word in words)
         if len(width) > 1 or not all(0 < side < float("inf") for side in (height, *width)) or not isinstance(unit, str):
             raise ContentError(f"{name}: the pixel size of {path.name} is {size!r} {unit!r}, not a size with a unit")
-        with named(f"{name}: {path.name}"):
+        with naming(f"{name}: {path.name}"):
             sizes[path.resolve()] = (height, width[0]) if width else height, length_unit(unit)
     return sizes, table.drop(columns=["pixel_size", "unit"])
 

@@ -35,13 +35,15 @@ from .ebsd import ENDINGS as MAPS
 from .ebsd import read_ebsd
 from .grains import cut_grains, find_grains
 from .image_parts import WHOLE, ImagePart, objects_inside
-from .images import ENDINGS, ZARR, ImageFile, is_ome_zarr, read_image
+from .images import ENDINGS, ZARR, ImageFile, count_images, is_ome_zarr, read_image
 from .layouts import AMBIGUOUS, holds_outlines
 from .lazy_images import lazy_labels
 from .npz import POINTS, shapes_of
 from .ome_zarr import read_ome_zarr
 from .outputs import CURVES, LABELS, is_result
 from .settings_file import SettingsFile
+from .spatialdata_store import is_spatialdata
+from .vendor_images import VENDORS
 
 # In a folder, such files are usually notes, settings and other data rather than outlines.
 _AMBIGUOUS = (*AMBIGUOUS, ".npy", ".h5", ".hdf5")
@@ -145,12 +147,17 @@ def files_of(
         raise ContentError(f"the name of {path.name!r} cannot be encoded as text: rename it") from error
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
-    if not path.is_dir() or is_ome_zarr(path):
+    if not path.is_dir() or is_ome_zarr(path) or is_spatialdata(path):
         return [path]
     if not groups:
         raise ContentError(f"{path} is a folder: with --groups each folder is one sample of several images")
     endings = (*_IMAGES, ZARR) if images else _IN_FOLDERS
     readable = [item for item in path.iterdir() if item.name.lower().endswith(endings) and item.name[0] != "."]
+    exported = [item for item in readable if item.suffix.lower() not in VENDORS]
+    if exported and len(exported) < len(readable):
+        names = sorted(item.name for item in readable if item not in exported)
+        tell(f"note: {path.name}: {listed(names)} left out, as other images, which may be exports of them, are there")
+        readable = exported
     forms: dict[str, list[Path]] = {}
     for item in sorted(item for item in readable if not is_result(item)):
         forms.setdefault(_image_of(item), []).append(item)
@@ -200,7 +207,8 @@ def _is_segmented(path: Path) -> bool:
 
 
 def _holds_curves(path: Path) -> bool:
-    return format_of(path) is not None and not path.name.lower().endswith((*_IMAGES, ZARR))
+    image = path.name.lower().endswith((*_IMAGES, ZARR)) and not is_spatialdata(path)
+    return format_of(path) is not None and not image
 
 
 def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) -> list[str]:
@@ -281,6 +289,13 @@ def counts_of(ensemble: Ensemble) -> str:
     return counted(len(ensemble), "curve") + (f" ({account})" if account else "")
 
 
+def images_in(path: Path, part: ImagePart = WHOLE) -> list[ImagePart]:
+    """Return a part of each image in a file of several, such as the positions of an OME-TIFF; else only the part."""
+    if part.plane or part.phase is not None or part.feature is not None or (count := count_images(path)) == 1:
+        return [part]
+    return [replace(part, plane=(number,)) for number in range(count)]
+
+
 def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
     """Return the labels of an image file: read, or found by segmentation; for an orientation map, its grains.
 
@@ -300,12 +315,12 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
         raise ContentError(f"{path.name}: only an orientation map has phases: there is no {part}")
     else:
         image = _image_file(path, reading, part)
-        with named(path.name):
+        with naming(path.name):
             labels, ignored = _labels_in(path, image.pixels, reading, part)
             found = Labelled(labels, image.calibration, image.name, ignored)
     if part.region is None:
         return found
-    with named(path.name):
+    with naming(path.name):
         if not isinstance(part.region, str):
             ignored = found.ignored and replace(found.ignored, mask=part.cut(found.ignored.mask))
             return replace(found, labels=part.cut(found.labels), ignored=ignored)
@@ -318,7 +333,7 @@ def _grains(path: Path, reading: Reading, part: ImagePart) -> Labelled:
     if part.plane or part.value is not None:
         raise ContentError(f"{path.name}: an orientation map has regions and phases, but no {part}")
     ebsd = read_ebsd(path, memory=reading.memory)
-    with named(path.name):
+    with naming(path.name):
         grains = find_grains(ebsd)
         if part.phase is not None:
             grains = np.where(ebsd.phase_image == ebsd.key_of(part.phase), grains, 0)
@@ -362,13 +377,13 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
         return replace(reading, settings=replace(reading.settings, outlines=recipe))
     if recipe.method != "auto" or reading.labels:
         return reading
-    places = [(path, part) for path, part in zip(paths, parts or [WHOLE] * len(paths), strict=True)
-              if _is_grey(path, part)]  # fmt: skip
+    places = [(path, image) for path, part in zip(paths, parts or [WHOLE] * len(paths), strict=True)
+              if _is_grey(path, part) for image in images_in(path, part)]  # fmt: skip
     grey = []
     for number, (path, part) in enumerate(places[place] for place in places_tried(len(places))):
         report(path.name, number, len(places))
         pixels = _image_file(path, reading.of(path), part).pixels
-        with named(path.name):
+        with naming(path.name):
             if as_labels(pixels, insist=reading.labels)[0] is None:
                 if reason := reason_not_tried(pixels, recipe):
                     raise ValueError(reason)
@@ -438,7 +453,7 @@ def _read_only_plane(path: Path, reading: Reading) -> NDArray[Any]:
 
 def traced(found: Labelled, reading: Reading) -> Ensemble:
     """Trace the outlines of labels, in the unit of their image."""
-    with named(found.name):
+    with naming(found.name):
         ensemble = reading.settings.outlines.trace(
             found.labels,
             scale=found.calibration.scale,
@@ -465,12 +480,12 @@ def traced_in_tiles(path: Path, reading: Reading) -> Ensemble | None:
     if large is None:
         return None
     scale, unit = recipe.pixel_scale or large.calibration.scale, recipe.unit or large.calibration.unit
-    with named(path.name):
+    with naming(path.name):
         return outlines_in_tiles(large.array, recipe, scale=scale, unit=unit, name=large.name)
 
 
 @contextmanager
-def named(what: str) -> Iterator[None]:
+def naming(what: str) -> Iterator[None]:
     """Prefix the message of errors with the name of the item being read."""
     try:
         yield
@@ -496,6 +511,9 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         or is_ome_zarr(path)
         or (ending == ".npz" and _is_image_archive(path, reading))
     ):
+        if len(images := images_in(path, part)) > 1:
+            members = [ensemble_of_file(path, reading, image) for image in images]
+            return Ensemble.pooled(members, name=members[0].name.removesuffix(f" {images[0]}"))
         found = traced(labelled(path, reading, part), reading)
         if not is_whole:
             found.name = f"{found.name} {part}"
@@ -510,7 +528,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
     recipe = reading.settings.outlines
     column = reading.curve_column if ending in (".csv", ".parquet") else None
     table = read_curves(path, memory=reading.memory, curve_column=column)
-    with named(path.name):
+    with naming(path.name):
         if part.feature is None:
             table, remark = one_frame(table)
             if remark:
@@ -526,7 +544,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         known = ", ".join(dict.fromkeys(values.head(1000)))
         raise ContentError(f"{path.name}: no curve has {part}: the values are {known[:200]}")
     features = table.features[chosen].reset_index(drop=True)
-    with named(path.name):
+    with naming(path.name):
         found = with_recipe(CurveTable(table.ensemble[chosen], features, table.scale), recipe)
     found.name = f"{found.name} {part}"
     return found

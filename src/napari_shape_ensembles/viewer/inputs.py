@@ -459,7 +459,7 @@ def trace_sides(
     if several:
         sides[0], sides[1], note = at_one_pixel_size(*sides)
     a, b = (
-        images[0] if len(images) == 1 and not name else _pooled(images, name)
+        images[0].derived(images[0].curves, name=name or images[0].name) if len(images) == 1 else _pooled(images, name)
         for images, name in zip(sides, names or ("", ""), strict=True)
     )
     return a, b, note

@@ -45,7 +45,7 @@ class SegmentCurves(TaskPage):
             napari_viewer,
             task,
             run="Add a labels layer and a shapes layer with the outlines and their measures",
-            run_again="",
+            run_again="Make them again, from the image as it is now",
         )
         self.run_button.setText("&Make labels and outlines")
         self.run_button.setToolTip(self.run_button.toolTip().removesuffix(" (Enter)"))
