@@ -25,7 +25,7 @@ class ReferencePanel(QWidget):
         self.group = NarrowList("Group of images of the accepted kind")
         self.group.setAccessibleName("Group of the reference")
         self.make = button(
-            "Make a reference of this &group",
+            "Make a re&ference of this group",
             "Trace the images of this group: each other image is then judged to be one more of them, or not",
         )
         self.dialogs = Dialogs(self, page.session, task.message_posted.emit)
@@ -48,8 +48,8 @@ class ReferencePanel(QWidget):
         self.view.setToolTip("One dot per image, of the reference and of those judged: size and roughness")
         column(
             self.about,
-            row(self.group, self.make, grows=self.group),
-            row(self.judge, self.folder, self.files, self.cancel, grows=self.judge),
+            *(row(self.group), row(self.make), row(self.judge, self.cancel, grows=self.judge)),
+            row(self.folder, self.files, grows=self.folder),
             *(self.message, self.progress, self.note, self.sentences, self.table, self.view),
             page=self,
         )
