@@ -335,7 +335,6 @@ def compare(
     from .comparison.compare import LONG_SECONDS, expected_seconds
     from .io.rerun import inputs_of
     from .io.results import COMPARISON, write_comparison
-    from .outlines.proposals import sets_finding
 
     _check_outputs(out or Path(), COMPARISON if out else (), (a, b), force, table)
     if scratch is not None:
@@ -351,9 +350,6 @@ def compare(
             written += write_comparison(out, replace(result, inputs=inputs_of(files, reading)))
     _write_table(table, result)
     _tell(result)
-    broken = any(finding.check == "specks" for finding in result.quality.serious)
-    if broken and not sets_finding(reading.settings.outlines):
-        echo_error("note: --method auto tries several segmentation methods and uses the best one for all images")
     if position:
         echo_error(f"note: {position_dependence(result).sentence()}")
     raise typer.Exit(_EXIT_DIFFERS if fail_on and hit(result, fail_on) else 0)
