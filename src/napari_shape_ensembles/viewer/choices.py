@@ -33,6 +33,7 @@ class Exclusions:
         self._dims = dims
         self._ids: weakref.WeakKeyDictionary[Layer | ImageRow, dict[Plane, Ids]] = weakref.WeakKeyDictionary()
         self._recipe: Outlines | None = None
+        self.unsaved = False  #: whether curves were excluded that no saved result leaves out
 
     def toggle(self, layer: Layer, one: str, recipe: Outlines, plane: Plane | None = None) -> None:
         """Exclude a curve, or include it again."""
@@ -42,7 +43,17 @@ class Exclusions:
         plane = plane_of(layer, self._dims) if plane is None else plane
         known = self._ids.setdefault(layer, {})
         known[plane] = known.get(plane, frozenset()) ^ {one}
+        self.unsaved = any(any(planes.values()) for planes in self._ids.values())
         self.changed.emit()
+
+    def add(self, layer: Layer, ids: Ids | set[str], recipe: Outlines, plane: Plane) -> None:
+        """Exclude several curves; the caller emits `changed` once for all layers."""
+        if recipe != self._recipe:
+            self._ids.clear()
+        self._recipe = recipe
+        known = self._ids.setdefault(layer, {})
+        known[plane] = known.get(plane, frozenset()) | ids
+        self.unsaved |= bool(ids)
 
     def replace_all(self, layers: Iterable[Layer | ImageRow], excluded: Excluded, recipe: Outlines) -> None:
         """Exclude exactly these curves of the displayed planes."""
@@ -50,6 +61,7 @@ class Exclusions:
         self._recipe = recipe
         for layer, ids in zip(layers, excluded, strict=True):
             self._ids[layer] = {plane_of(layer, self._dims): ids}
+        self.unsaved = False
         self.changed.emit()
 
     def of(
@@ -68,6 +80,7 @@ class Exclusions:
     def clear(self) -> None:
         """Include all curves again."""
         self._ids.clear()
+        self.unsaved = False
         self.changed.emit()
 
 

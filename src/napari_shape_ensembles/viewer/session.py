@@ -10,6 +10,7 @@ from napari.components import ViewerModel
 from psygnal import Signal
 
 from ..compiled import begin_compiling
+from .checking import CheckingTask
 from .choices import Choices
 from .comparing import ComparisonTask
 from .curves.image_cells import ImageCells
@@ -47,6 +48,7 @@ class Session:
         self.landscape = LandscapeTask(self.choices)
         self.smoothing = SmoothingTask(self.choices)
         self.trust = ChoiceTask(self.choices)
+        self.checking = CheckingTask(self.comparison, self.trust)
         self.position = PositionCheck(self.comparison)
         self.design = self.choices.design
         self.design_work = DesignWork(self.choices, self.design)
@@ -99,6 +101,7 @@ class Session:
         self._slider_ranges.disconnect_events()
         self.learning.deactivate()
         self.position.cancel()
+        self.checking.cancel()
         self.design_work.cancel()
         self.proposing.deactivate()
         self.comparison.deactivate()  # may have been run from *Shape space* after its own dock was closed
