@@ -149,7 +149,7 @@ class CheckingTask(JobRunner):
         for ref, own, out in zip(chain(*shown.run_inputs.layers), self.suspects, shown.excluded, strict=False):
             layer, plane = ref(), next(planes)
             if isinstance(layer, Layer):
-                exclusions.add(layer, {*own} - out, shown.run_inputs.recipe, plane)
+                exclusions.put(layer, {*own} - out, shown.run_inputs.recipe, plane)
         exclusions.changed.emit()
 
 

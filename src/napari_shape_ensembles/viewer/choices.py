@@ -37,23 +37,28 @@ class Exclusions:
 
     def toggle(self, layer: Layer, one: str, recipe: Outlines, plane: Plane | None = None) -> None:
         """Exclude a curve, or include it again."""
+        excluded = one not in self.of([layer], recipe, [plane])[0]
+        self.put(layer, {one}, recipe, plane, excluded=excluded)
+        self.changed.emit()
+
+    def put(
+        self,
+        layer: Layer | ImageRow,
+        ids: Ids | set[str],
+        recipe: Outlines,
+        plane: Plane | None = None,
+        *,
+        excluded: bool = True,
+    ) -> None:
+        """Exclude several curves, or include them again; the caller emits `changed` once for all layers."""
         if recipe != self._recipe:
             self._ids.clear()
         self._recipe = recipe
         plane = plane_of(layer, self._dims) if plane is None else plane
         known = self._ids.setdefault(layer, {})
-        known[plane] = known.get(plane, frozenset()) ^ {one}
+        before = known.get(plane, frozenset())
+        known[plane] = before | ids if excluded else before - ids
         self.unsaved = any(any(planes.values()) for planes in self._ids.values())
-        self.changed.emit()
-
-    def add(self, layer: Layer, ids: Ids | set[str], recipe: Outlines, plane: Plane) -> None:
-        """Exclude several curves; the caller emits `changed` once for all layers."""
-        if recipe != self._recipe:
-            self._ids.clear()
-        self._recipe = recipe
-        known = self._ids.setdefault(layer, {})
-        known[plane] = known.get(plane, frozenset()) | ids
-        self.unsaved |= bool(ids)
 
     def replace_all(self, layers: Iterable[Layer | ImageRow], excluded: Excluded, recipe: Outlines) -> None:
         """Exclude exactly these curves of the displayed planes."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from napari.layers import Layer
+from numpy.typing import ArrayLike
 from psygnal import Signal
 
 from ..archive import Tree, is_archive, replacing, write_bytes
@@ -378,22 +379,26 @@ class ComparisonTask(Task[Comparison]):
 
     # Excluded curves.
 
-    def exclude(self, row: int) -> None:
-        """Exclude a curve of the result from the next run, or include it again."""
+    def exclude(self, rows: ArrayLike) -> None:
+        """Exclude curves of the result from the next run, or include them again if all of them are excluded."""
         if self.result is None:
             self.show_message("⚠ No result. Run compares the layers again.")
             return
-        side = int(row >= len(self.result.a))
-        sample, first = ((self.result.a, 0), (self.result.b, len(self.result.a)))[side]
-        place, one = own_ids(sample)[row - first]
-        run_inputs = None if self.shown is None else self.shown.run_inputs
-        layer = None if run_inputs is None else run_inputs.layers[side][place]()
-        if run_inputs is None or layer is None:
-            words = "⚠ Curves can be excluded only from layers in the viewer. Run compares them again."
-            self.show_message(words)
-            return
-        plane = run_inputs.planes[place + side * len(run_inputs.layers[0])]
-        self.choices.exclusions.toggle(layer, one, run_inputs.recipe, plane)
+        chosen, first = np.atleast_1d(np.asarray(rows, dtype=np.int64)), len(self.result.a)
+        run_inputs, exclusions = None if self.shown is None else self.shown.run_inputs, self.choices.exclusions
+        again, found = self.excluded_rows().issuperset(chosen.tolist()), dict[tuple[int, int], set[str]]()
+        for row in chosen.tolist():
+            side = int(row >= first)
+            place, one = own_ids((self.result.a, self.result.b)[side])[row - first * side]
+            found.setdefault((side, place), set()).add(one)
+        for (side, place), ids in found.items():
+            layer = None if run_inputs is None else run_inputs.layers[side][place]()
+            if run_inputs is None or layer is None:
+                self.show_message("⚠ Curves can be excluded only from layers in the viewer. Run compares them again.")
+                return
+            plane = run_inputs.planes[place + side * len(run_inputs.layers[0])]
+            exclusions.put(layer, ids, run_inputs.recipe, plane, excluded=not again)
+        exclusions.changed.emit()
 
     def excluded_rows(self) -> frozenset[int]:
         """Return the pooled indices of the curves that are excluded from the next run."""

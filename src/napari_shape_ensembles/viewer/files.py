@@ -62,7 +62,7 @@ def reader(path: str | Sequence[str]) -> Reader | None:
 
 
 def _is_window_shown() -> bool:
-    """Whether a person looks at the current viewer: a comparison is then shown in the bench, not by its curves alone."""
+    """Whether a person looks at a window: a comparison is then shown in the bench, not by its curves alone."""
     windows = QApplication.topLevelWidgets() if QApplication.instance() is not None else []
     return napari.current_viewer() is not None and any(
         isinstance(window, QMainWindow) and window.isVisible() for window in windows

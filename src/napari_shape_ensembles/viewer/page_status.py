@@ -54,6 +54,8 @@ def _outlines_step(session: Session) -> PageStatus:
         return PageStatus("look", findings[0].text)
     if segmentation.preview_error:
         return PageStatus("look", segmentation.preview_error)
+    if result is not None and result.checks.suspects:
+        return PageStatus("look", checks_in_words(result)[0])
     if result is not None:
         return PageStatus("done", f"{len(result.a)} and {len(result.b)} outlines.")
     if covers and comparison.has_result:
@@ -84,6 +86,9 @@ def _why_step(session: Session) -> PageStatus:
 
 def _trust_step(session: Session) -> PageStatus:
     states = [_status_of_task(task) for task in (session.trust, session.landscape, session.smoothing)]
+    result = session.comparison.result
+    if result is not None and result.fragile and states[0].state == "done":
+        states[0] = PageStatus("look", " ".join(checks_in_words(result)))
     return min(states, key=lambda step: ("running", "look", "stale", "done", "open").index(step.state))
 
 

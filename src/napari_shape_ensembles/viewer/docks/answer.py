@@ -187,11 +187,13 @@ class AnswerPage(TaskPage):
         result = None if self.comparison.running else self.result
         said = [] if result is None else list(checks_in_words(result))
         looks = [words for words in said if " wrong: " in words]
+        said = [words for words in said if words not in looks]
+        looks = looks if self.stale.isHidden() else []  # they may be left out by now
         ink = self.palette().windowText().color().name()  # Qt's blue is unreadable in the dark theme
         link = f" <a href='Inspect' style='color: {ink}'>Look</a>" if looks else ""
         self.suspects.set_message("<br>".join(f"⚠ {escape(words)}" for words in looks) + link)
-        self.suspects.button.setVisible(bool(looks) and self.stale.isHidden())
-        self.checks.show_text(" ".join(words for words in said if words not in looks))
+        self.checks.show_text(" ".join(said))
+        self.checks.setEnabled(self.stale.isHidden())
 
     def _inspect_suspects(self, title: str) -> None:
         """Show the page *Inspect*, and inspect the image with the most suspects."""
