@@ -4,7 +4,7 @@ import contextlib
 import getpass
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -28,6 +28,7 @@ from ..outlines.recognise import Content
 from .camera_flight import move_camera, view_of
 from .choices import Choices
 from .inputs import ACCEPTED, Ref, Source, Sources, fingerprint, is_own, plane_of, trace
+from .layers import select
 from .offered import ChosenLayer
 from .review_files import (
     ReviewedImage,
@@ -41,7 +42,7 @@ from .review_files import (
 from .review_layers import LayerPlane, ReviewLayers, both_layers, fill_by_score, image_under
 from .segmenting import content_of_objects
 from .task import Debouncer, JobRunner, JobSteps, RunInputs, Task
-from .world import drawn_at
+from .world import drawn_at, is_under_pointer, pixels_at, rows_and_columns
 
 #: The questions, and their labels.
 SUSPICIOUS, AGREE, ANNOTATORS = "suspicious", "agree", "annotators"
@@ -280,6 +281,8 @@ class InspectionTask(Task[Inspection]):
                 press = self._key_bindings[key] = _key_callback(weakref.ref(self), action)
                 with contextlib.suppress(ValueError):  # the user has bound the key
                     self.choices.viewer.bind_key(key, press)
+        if self._on_press not in self.choices.viewer.mouse_drag_callbacks:
+            self.choices.viewer.mouse_drag_callbacks.append(self._on_press)
         if self.review is not None and self.review.unmeasured and not self.update_runner.busy:
             self.update_runner.begin(self._update_job())
 
@@ -292,6 +295,8 @@ class InspectionTask(Task[Inspection]):
         viewer = self._key_viewer()
         if viewer is None:  # deleted before its docks
             return
+        if self._on_press in viewer.mouse_drag_callbacks:
+            viewer.mouse_drag_callbacks.remove(self._on_press)
         for key in list(self._key_bindings):
             press, bound = self._key_bindings.pop(key), viewer.bind_key(key, None)
             if bound is not None and bound is not press:
@@ -333,8 +338,11 @@ class InspectionTask(Task[Inspection]):
 
     # The review.
 
-    def go_to(self, row: int) -> None:
-        """Go to a row of the queue: move the camera to its curve and select it, unless its layer was deleted."""
+    def go_to(self, row: int, *, in_view: bool = False) -> None:
+        """Go to a row of the queue: move the camera to its curve and select it, unless its layer was deleted.
+
+        A label clicked on the canvas is already in view: neither the camera nor the active layer is changed.
+        """
         if not 0 <= row < len(self.rows):
             return
         self.current, (image, index) = self._entry_at(row)
@@ -345,12 +353,38 @@ class InspectionTask(Task[Inspection]):
             copy.selected_label = label
         if layer is not None:
             shape = index if index >= 0 else layer.features["id"].tolist().index(label)
-            drawn = drawn_at(layer, np.asarray(layer.data[shape]), viewer)
-            move_camera(viewer, *view_of(viewer, drawn))
-            if viewer.layers.selection.active is not copy or copy is None:  # keep a copy being painted active
-                viewer.layers.selection.active = layer
-            layer.selected_data = {shape}
+            if not in_view:
+                drawn = drawn_at(layer, np.asarray(layer.data[shape]), viewer)
+                move_camera(viewer, *view_of(viewer, drawn))
+                if viewer.layers.selection.active is not copy or copy is None:  # keep a copy being painted active
+                    viewer.layers.selection.active = layer
+            select(layer, {shape})
         self.changed.emit()
+
+    def _on_press(self, viewer: Any, event: Any) -> Iterator[None]:
+        """Go to the label that is clicked, unless a tool of the active layer takes the click."""
+        active, moved = viewer.layers.selection.active, False
+        is_tool = str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
+        yield
+        while event.type == "mouse_move":
+            moved = True
+            yield
+        if not (is_tool or moved) and self.review is not None:
+            self.go_to(self._row_at(event.position), in_view=True)
+
+    def _row_at(self, position: Sequence[float]) -> int:
+        """Return the row of the label at a world position, or -1."""
+        assert self.review is not None
+        viewer = self.choices.viewer
+        for image, own in enumerate(self.review.corrected):
+            layer = self.layers.copy_of(image) or self.layers.images[image].ref()
+            if own is None or layer is None or layer not in viewer.layers or layer.ndim != own.labels.ndim:
+                continue
+            if layer.visible and is_under_pointer(layer, viewer):
+                (place,) = np.round(pixels_at(layer, rows_and_columns([position], viewer.dims), viewer)).astype(int)
+                if (place >= 0).all() and (place < own.labels.shape).all() and (label := int(own.labels[tuple(place)])):
+                    return self._row_of(Entry(image, label))
+        return -1
 
     def next(self) -> None:
         """Go to the next label without a verdict, by suspicion or uncertainty."""

@@ -95,6 +95,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._watched_image: Layer | None = None
         self._image_events: list[Any] = []  # connected
         self._previewed_recipe = choices.recipe
+        self._to_hide: list[Ref] = []  # images that labels were made of
         self._created_layers: weakref.WeakKeyDictionary[Layer, list[weakref.ref[Layer]]] = weakref.WeakKeyDictionary()
         self._preview_layer: Image | None = None
         self._previewed_samples: tuple[Refs, ...] = ()
@@ -318,6 +319,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.verdict = replace(verdict, quality=Quality((*failed, *verdict.quality.findings)))
         self._last_verdict = self._verdict_inputs(), self.verdict
         self.is_preview_pending = False
+        self._hide_converted()
         self.verdict_changed.emit()
         self.changed.emit()
 
@@ -517,14 +519,18 @@ class SegmentationTask(Task[list[Ensemble]]):
             pairs = zip([ref() for ref in refs], layers, strict=True)
             self.choices.design.replace({image: own[0] for image, own in pairs if image is not None and own})
             self.image.refresh()
-        converted = [ref for ref, own in zip(refs, layers, strict=True) if own]
+        self._to_hide += [ref for ref, own in zip(refs, layers, strict=True) if own]
         del layers
         self.converted.emit()
-        while self.is_preview_pending or self.previewer.busy or self._removal_runner.busy:
-            yield None
-        for ref in converted:
+        if not self.is_preview_pending:
+            self._hide_converted()
+
+    def _hide_converted(self) -> None:
+        """Hide the images that labels were made of, once the previews are renewed."""
+        for ref in self._to_hide:
             if (image := ref()) is not None:
                 image.visible = False
+        self._to_hide = []
 
     # The run.
 

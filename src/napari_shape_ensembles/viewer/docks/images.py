@@ -366,12 +366,16 @@ class ImagesPage(Page):
 
     def _split_options(self) -> list[SplitOption]:
         """Return the ways in which the image of the current row can be split; a ValueError if it shows no plane."""
-        layer, choices = self.table.layer(self.table.currentRow()), self.session.choices
+        layer, choices = self.table.layer(self._row_to_split()), self.session.choices
         return split_options(layer, choices.layers, choices.dims) if isinstance(layer, Layer) else []
+
+    def _row_to_split(self) -> int:
+        """Return the current row, or the only one; -1 for none."""
+        return 0 if self.table.rowCount() == 1 else self.table.currentRow()
 
     def _fill_split_menu(self) -> None:
         """Fill the menu; its actions hold only text, so that they keep no layer alive."""
-        menu, chosen = self.split.menu(), self.table.currentRow() >= 0
+        menu, chosen = self.split.menu(), self._row_to_split() >= 0
         words = "Nothing to split: no stack, classes or regions" if chosen else "Select a row of the table first"
         try:
             titles = [way.title for way in self._split_options()]
@@ -385,7 +389,7 @@ class ImagesPage(Page):
         self._run_action(partial(self._split_as, entry.text().replace("&&", "&")))
 
     def _split_as(self, title: str) -> None:
-        layer = self.table.layer(self.table.currentRow())
+        layer = self.table.layer(self._row_to_split())
         for way in self._split_options():
             if way.title == title and isinstance(layer, Layer):
                 self.session.design_work.split(layer, way)
