@@ -8,7 +8,7 @@ from qtpy.QtCore import QEvent, QPointF, Qt
 from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication
 
-from docks import press, show_docks
+from docks import press
 from image_makers import spots
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
@@ -20,9 +20,10 @@ BUTTON = Qt.MouseButton.LeftButton
 
 @pytest.fixture
 def viewer(make_napari_viewer):
-    viewer = make_napari_viewer()
-    viewer.window.resize(900, 600)
-    show_docks(viewer)  # the canvas gets its events without being drawn, which is slow
+    viewer = make_napari_viewer(show=True)
+    viewer.window.resize(800, 500)
+    QApplication.processEvents()
+    viewer.window._qt_viewer.canvas.native.setUpdatesEnabled(False)  # drawing is slow, and not needed for its events
     return viewer
 
 
@@ -83,8 +84,8 @@ def test_a_stroke_goes_to_the_image_under_the_pointer(viewer, qtbot):
         viewer.add_image(spots(seed, rows=3), name=name)
     bench = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")[1]
     session = bench.session
-    bench.show_part("Settings and preview")
-    page = bench.pages["Outlines"].currentWidget()
+    bench.show_part("Outlines")
+    page = bench.pages["Outlines"].show_tab(0)
     qtbot.waitUntil(lambda: len(session.segmentation.verdict.counts) == 2, timeout=60_000)
     qtbot.waitUntil(lambda: viewer.canvas.grid.enabled and not session.proposing.busy, timeout=60_000)
     session.segmentation.image.choose(viewer.layers["two"])

@@ -183,7 +183,7 @@ class InspectionTask(Task[Inspection]):
                 self.mask = ref
                 name = "" if (layer := ref()) is None else layer.name
                 what = "a mask" if content == "mask" else content
-                raise ValueError(f"{name} is {what}, opened as an image: it would be segmented, not inspected")
+                raise ValueError(f"{name} holds {what}, opened as an image: it would be segmented, not inspected")
         is_current = False
         while not is_current:  # with the corrections and verdicts that were made meanwhile
             outcome: InspectionOutcome = yield self._inspection_function(sources, run_inputs)
@@ -242,6 +242,9 @@ class InspectionTask(Task[Inspection]):
         below = [image_under(image.ref(), image.plane, self.choices) for image in images]
         for one, seen in zip(images, below, strict=True):
             one.beside = one.source.path if one.plane is None else one.plane.file.path
+            original = self.choices.design.originals.get(layer) if (layer := one.ref()) is not None else None
+            if original is not None and not one.beside and (picture := original()) is not None:
+                one.beside = str(picture.source.path or "")  # the file of an image that they were made of
             if seen is not None and not one.beside:
                 one.beside = str(seen.layer.source.path or "")
         recipe, settings, question = run_inputs.recipe, run_inputs.settings, run_inputs.more[_QUESTION]

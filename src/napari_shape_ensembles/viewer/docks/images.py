@@ -282,7 +282,7 @@ class ImagesPage(Page):
         self._refresh_timer.start()
 
     def _inspect_mask(self) -> None:
-        """Lay the labels over their image, which are not compared with each other, and inspect them."""
+        """Lay the labels over their image, and inspect them."""
         image, mask = (ref() for ref in self._pair or (_none, _none))
         if isinstance(mask, Image):
             self._waits_for = weakref.ref(mask)
@@ -300,7 +300,7 @@ class ImagesPage(Page):
             self._inspect(image, labels)
 
     def _inspect(self, image: Layer, labels: Layer) -> None:
-        self.design.write([(image, GROUP, ""), (labels, GROUP, "")])
+        self.design.write([(image, GROUP, "")])  # so that the labels lie over it
         task = self.session.inspection
         self.request_page("Inspect")
         task.a.choose(labels)
