@@ -415,9 +415,9 @@ class DesignTable(ComparedLayers):
         """Take back the grouping by names: two images are A and B, as without names that fit a pattern."""
         for layer in self.layers():
             self._cells.pop(layer, None)
-        self.names, self.several, self.is_named_by_hand, self.grouped_by = list(SIDES), False, True, ""
+        self.names, self.several, self.grouped_by = list(SIDES), False, ""
         self._fill(None, [])
-        self.unsaved = False
+        self.unsaved, self.is_named_by_hand = False, True
         self._notify()
 
     def _notify(self) -> None:
