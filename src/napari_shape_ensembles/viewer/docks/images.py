@@ -243,7 +243,7 @@ class ImagesPage(Page):
         self._contents, self._sizes, self._pair = contents, sizes, self._find_pair(refs, contents)
         pair = [layer.name for ref in self._pair or () if (layer := ref()) is not None]
         of_labels = [layer.name for ref in contents if (layer := ref()) is not None]
-        said = f"{pair[1]} is a mask of {pair[0]}." if len(pair) == 2 else ""
+        said = f"{pair[1]} may be labels of {pair[0]}." if len(pair) == 2 else ""
         rest = (
             "" if said or not of_labels else f"{_listed(of_labels)} hold{'s' * (len(of_labels) == 1)} labels or a mask."
         )
