@@ -1,5 +1,6 @@
 """Nothing made by hand is lost: corrections save themselves and come back; closing warns of all the rest."""
 
+import npe2
 import numpy as np
 import pytest
 import tifffile
@@ -28,6 +29,7 @@ def inspected(qtbot):
     tasks = []
 
     def inspect(path):
+        npe2.PluginManager.instance().discover()
         model = ViewerModel()
         model.canvas.size = 600, 800
         model.open(path, plugin="napari", layer_type="labels")
@@ -115,7 +117,7 @@ def test_closing_warns_of_everything_made_by_hand(model, qtbot, tmp_path):
     session.segmentation.activate()
     session.segmentation.image.choose(one)
     session.learning.paint()
-    model.layers["one examples"].data_setitem(([3, 3], [4, 5]), 2)
+    model.layers["one examples"].data_setitem((np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3)), 2)
     assert loss_warnings(session) == [close_confirmation.EXAMPLES.format("one")]
     model.layers.remove("one examples")
     task = session.inspection
