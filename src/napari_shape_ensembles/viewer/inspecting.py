@@ -179,7 +179,7 @@ class InspectionTask(Task[Inspection]):
         self.mask = None
         contents = yield partial(_contents, [*itertools.chain(*sources)])
         for ref, content in zip(itertools.chain(*run_inputs.layers), contents, strict=True):
-            if content != "grey":
+            if content != "grey" and run_inputs.more[_QUESTION] == SUSPICIOUS:
                 self.mask = ref
                 name = "" if (layer := ref()) is None else layer.name
                 what = "a mask" if content == "mask" else content
