@@ -135,5 +135,6 @@ def loss_warnings(session: Session | None) -> list[str]:
     count = sum(map(len, comparison.current_inputs().excluded))
     if count and session.choices.exclusions.unsaved:
         words.append(EXCLUSIONS.format(counted(count, "curve")))
-    runs = comparison, session.landscape, session.smoothing, session.trust
+    words += [UNSAVED.replace("comparison", "reference")] if session.referring.unsaved else []
+    runs = comparison, session.referring, session.landscape, session.smoothing, session.trust
     return words + [RUNNING] * any(task.busy and task.running for task in runs)
