@@ -131,7 +131,7 @@ def methods(
     said += checks_in_words(result)
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     said.append(f"Software: {versions}.")
-    found = " ".join(words for words in (known.sentence, known.missed, known.scope) if words)
+    found = " ".join(words for words in (known.opening, known.sentence, known.missed, known.scope) if words)
     intervals = "; brackets hold 95 % intervals" if has_ratios else ""
     answer = f"{found} ({result.case}; {p_words(result)}{intervals}.)"
     used = f"All settings of the comparison: {_described(settings)}."
