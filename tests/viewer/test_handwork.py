@@ -65,7 +65,7 @@ def test_corrections_save_themselves_and_come_back(labels_file, inspected, qtbot
     assert labels_file.read_bytes() == given
     np.testing.assert_array_equal(read_image(saved).pixels, task.review.corrected[0].labels)
     assert read_log(saved)["action"].tolist() == ["fill holes"]
-    assert task.saved_as == "Saved by itself: nuclei.corrected.tif, beside nuclei.tif."
+    assert task.saved_as == "Saved automatically: nuclei.corrected.tif, beside nuclei.tif."
     assert loss_warnings(session) == []
     filled = task.review.corrected[0].labels.copy()
     # In another session, the corrections are there again, can be undone, and continue in the same file.

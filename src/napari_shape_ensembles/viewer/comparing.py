@@ -72,7 +72,7 @@ from .layers import (
     repaint,
     update_own_names,
 )
-from .report import script_of, with_files_beside
+from .report import script_of, with_files_beside, write_source
 from .task import CANCELLED, OTHER_FOLDER, Debouncer, JobSteps, RunInputs, Task, saved_message
 
 ENDING = ".comparison.npz"
@@ -817,7 +817,9 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
     result, known = shown.result, headline(shown.result)
     paths = [folder / name for name in ("figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv")]
     code, file_of_pair = folder / "compare.py", folder / f"pair{ENDING}"
-    every = [*paths, code, file_of_pair]
+    # Without its inputs, the script loads the comparison of this folder, not the file that was opened.
+    own, beside = with_files_beside(replace(shown, path=str(file_of_pair.absolute())), folder)
+    every = [*paths, code, file_of_pair, *beside]
     refuse_overwriting(every, remedy=OTHER_FOLDER)
     with recording_outputs(folder, [path.name for path in every]) as written:
         with file_errors_named(paths[0]):
@@ -837,10 +839,11 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
         written += write_comparison_file(shown, painted, whole, file_of_pair)
         report("writing the script", 4, 5)
         with file_errors_named(code):
-            # Without its inputs, it loads the comparison of this folder, not the file that was opened.
-            own, beside = with_files_beside(replace(shown, path=str(file_of_pair.absolute())), folder)
+            for path, source in beside.items():
+                write_source(path, source)
+                written.append(path)
             write_bytes(code, script_of(own, folder).encode())
-            written += [*beside, code]
+            written.append(code)
     return written
 
 

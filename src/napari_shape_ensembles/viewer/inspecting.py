@@ -520,7 +520,7 @@ class InspectionTask(Task[Inspection]):
                 if (whole := self._whole_of(image)) is not None:
                     self._saved_changes[whole] = numbers
             names = ", ".join(path.name for path in places.values())
-            self.saved_as = f"Saved by itself: {names}, beside {Path(self.layers.images[min(places)].beside).name}."
+            self.saved_as = f"Saved automatically: {names}, beside {Path(self.layers.images[min(places)].beside).name}."
 
     def _on_saved(self, paths: list[tuple[Path, Path, str]]) -> Iterable[None]:
         lines = [[f"Saved as {labels.name}, the log as {log.name}.", out and f"⚠ {out}."] for labels, log, out in paths]

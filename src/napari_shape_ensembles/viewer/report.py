@@ -40,9 +40,12 @@ def text_of(shown: DisplayedResult, changed: Sequence[str] = ()) -> str:
     return "\n".join([*lines, versions])
 
 
-def with_files_beside(shown: DisplayedResult, folder: Path) -> tuple[DisplayedResult, list[Path]]:
-    """Write compared images and labels that are in no file into a folder, for a script; return their paths as well."""
-    written: list[Path] = []
+def with_files_beside(shown: DisplayedResult, folder: Path) -> tuple[DisplayedResult, dict[Path, Source]]:
+    """Name a file in a folder, for a script, for each compared image that is in no file; return what to write as well.
+
+    See `write_source`.
+    """
+    to_write: dict[Path, Source] = {}
 
     def in_file(source: Source) -> Source:
         if source.kind not in ("image", "labels") or _file_of(source) or source.data.dtype.kind not in "biuf":
@@ -50,7 +53,7 @@ def with_files_beside(shown: DisplayedResult, folder: Path) -> tuple[DisplayedRe
         name = re.sub(r"[^\w.+-]+", "_", source.name).strip("_.") or "image"
         path = folder / f"{name}.tif"
         for number in itertools.count(2):
-            if path not in written:
+            if path not in to_write:
                 break
             path = folder / f"{name}_{number}.tif"
         pixels = source.data
@@ -58,14 +61,18 @@ def with_files_beside(shown: DisplayedResult, folder: Path) -> tuple[DisplayedRe
             pixels = pixels.astype(np.uint16)
         elif pixels.dtype == bool:
             pixels = pixels.astype(np.uint8)
-        write_plane(path, pixels, Calibration((float(source.scale[0]), float(source.scale[1])), source.unit))
-        written.append(path)
-        return replace(source, path=str(path), plane="", data=pixels)
+        to_write[path] = replace(source, path=str(path), plane="", data=pixels)
+        return to_write[path]
 
     if shown.sources is None:
-        return shown, []
+        return shown, {}
     sides = tuple(tuple(map(in_file, side)) for side in shown.sources)
-    return replace(shown, sources=sides), written
+    return replace(shown, sources=sides), to_write
+
+
+def write_source(path: Path, source: Source) -> None:
+    """Write an image or labels with the pixel size."""
+    write_plane(path, source.data, Calibration((float(source.scale[0]), float(source.scale[1])), source.unit))
 
 
 def script_of(shown: DisplayedResult, folder: Path | None = None) -> str:
