@@ -153,7 +153,7 @@ def influence(comparison: Comparison, outlines: int = 3, *, progress: Listener |
     if comparison.p_adjusted is not None:
         return ()
     first, found = len(comparison.a), []
-    rows = np.argsort(-comparison.distances["product"].to_numpy(), kind="stable")[:outlines].tolist()
+    rows = np.argsort(-comparison.distances["distance_from_mean"].to_numpy(), kind="stable")[:outlines].tolist()
     images = np.concatenate([comparison.a.images, comparison.b.images])
     ids = np.concatenate([comparison.a.ids.astype(str), comparison.b.ids.astype(str)])
     with reporting(progress):
