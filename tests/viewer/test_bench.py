@@ -537,7 +537,8 @@ def test_rare_table_actions_are_in_its_menu(bench, model, monkeypatch):
     page = bench.pages["Images"]
     before = bench.session.design.sides()
     entries = {one.text().replace("&", ""): one for one in page.table_menu.menu().actions()}
-    assert list(entries) == ["Swap the first two groups", "Add column …", "Open table …", "Save table …", "Take a tour"]
+    table = ["Swap the first two groups", "Add column …", "Open table …", "Save table …"]
+    assert list(entries) == [*table, "Compare with a reference …", "Take a tour"]
     entries["Swap the first two groups"].trigger()
     assert bench.session.design.sides() == before[::-1]
     monkeypatch.setattr(QInputDialog, "getText", lambda *_: ("dose", True))

@@ -94,13 +94,19 @@ def test_a_stroke_goes_to_the_image_under_the_pointer(viewer, qtbot):
     two = viewer.layers["two examples"]
     diameter = np.sqrt(4 * np.median(np.bincount(session.segmentation.preview.labels.ravel())[1:]) / np.pi)
     assert two.brush_size == round(diameter / 3)
-    two.brush_size = 1
+    session.segmentation.image.choose(viewer.layers["one"])
+    press(page.by_example.paint, qtbot)
+    viewer.window._qt_viewer.canvas.native.setUpdatesEnabled(True)  # the cells of the grid are laid out by drawing
+    qtbot.wait(500)
+    viewer.layers["one examples"].brush_size = two.brush_size = 1
     for name, place in (("two", (10, 12)), ("one", (20, 22)), ("two", (30, 32)), ("one", (40, 42))):
         qtbot.wait(50)
         stroke(viewer, viewer.layers[name], [place, place])
         assert viewer.layers.selection.active is viewer.layers[f"{name} examples"]
     for name, places in (("two", [(10, 12), (30, 32)]), ("one", [(20, 22), (40, 42)])):
-        assert np.argwhere(viewer.layers[f"{name} examples"].data).tolist() == list(map(list, places))
+        painted = np.argwhere(viewer.layers[f"{name} examples"].data)
+        np.testing.assert_allclose(painted, places, atol=1 / viewer.scene.camera.zoom)  # a pixel of the screen
     press(page.by_example.background, qtbot)
+    qtbot.wait(50)
     stroke(viewer, viewer.layers["one"], [(50, 52), (50, 52)])
-    assert viewer.layers["one examples"].data[50, 52] == 1
+    assert (viewer.layers["one examples"].data == 1).sum() == 1

@@ -154,16 +154,16 @@ class LearningTask(Task[ObjectModel]):
         return max(3, min(shape[axis] for axis in axes) // 60)
 
     def _follow_pointer(self, viewer: Any, event: Any) -> None:
-        """Before a stroke or a click, hand the tool to the examples of the image under the pointer.
+        """Before a stroke or a click, hand the tool to the examples of the image under the pointer, if it has any.
 
-        napari passes an event on to the layer that is active after the callbacks of the viewer.
+        napari passes an event on to the layer that is active after the callbacks of the viewer. No layer is created
+        here: that would rearrange the grid, and the rest of the stroke would be drawn elsewhere.
         """
-        active = viewer.layers.selection.active
-        before = next((image for image, painted in self.examples() if painted is active), None)
+        active, known = viewer.layers.selection.active, dict(self.examples())
+        before = next((image for image, painted in known.items() if painted is active), None)
         image = None if before is None else self._image_at(event.position)
-        if image is None or image is before:
+        if image is None or image is before or (layer := known.get(image)) is None:
             return
-        layer = self._examples_of(image)
         layer.brush_size, layer.mode = active.brush_size, active.mode
         layer.selected_label = BACKGROUND if active.selected_label == BACKGROUND else next_number(layer)
         viewer.layers.selection.active = layer
