@@ -315,8 +315,12 @@ def test_no_image_of_a_user_is_overwritten_by_the_files_of_a_script(session, mod
     session.design.choose([one], [two])
     session.comparison.run()
     wait_until_idle(session.comparison, qtbot)
+    told = []
+    session.comparison.message_posted.connect(lambda words, _: told.append(words))
     session.comparison.export_for_paper(tmp_path)
     wait_until_idle(session.comparison, qtbot)
+    assert told[-1].startswith("⚠")
+    assert "field_1.tif" in told[-1]
     assert (tmp_path / "field_1.tif").read_bytes() == given
     assert [path.name for path in tmp_path.iterdir()] == ["field_1.tif"]
 
