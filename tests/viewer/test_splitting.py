@@ -302,9 +302,27 @@ def test_methods_text_for_labels_mentions_no_segmentation(session, model, tmp_pa
     wait_until_idle(session.comparison, qtbot)
     assert (tmp_path / "again" / "methods.txt").read_text() == said
     code = (tmp_path / "again" / "compare.py").read_text()  # the layers are gone
-    assert repr(str(tmp_path / "again" / "pair.comparison.npz")) in code
+    assert "Path(__file__).parent / 'pair.comparison.npz'" in code
     for table in ("objects.csv", "images.csv"):
         assert (tmp_path / "again" / table).read_text() == (tmp_path / "first" / table).read_text()
+
+
+def test_no_image_of_a_user_is_overwritten_by_the_files_of_a_script(session, model, tmp_path, qtbot):
+    one, two = (model.add_labels(labels_of(seed), name=f"field {seed}") for seed in (1, 2))
+    tifffile.imwrite(tmp_path / "field_1.tif", np.arange(16, dtype=np.uint8).reshape(4, 4))
+    given = (tmp_path / "field_1.tif").read_bytes()
+    set_choices(session.choices, landmarks=60, rank=5, permutations=99, significance=0.1)
+    session.design.choose([one], [two])
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
+    told = []
+    session.comparison.message_posted.connect(lambda words, _: told.append(words))
+    session.comparison.export_for_paper(tmp_path)
+    wait_until_idle(session.comparison, qtbot)
+    assert told[-1].startswith("⚠")
+    assert "field_1.tif" in told[-1]
+    assert (tmp_path / "field_1.tif").read_bytes() == given
+    assert [path.name for path in tmp_path.iterdir()] == ["field_1.tif"]
 
 
 def test_the_script_withholds_a_row_that_depends_on_the_archetype(session, model, qtbot, monkeypatch):

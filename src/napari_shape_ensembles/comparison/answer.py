@@ -16,6 +16,7 @@ from ..outlines import Ensemble
 from ..shapes import spd
 from ..words import counted, listed
 from .estimates import QUANTITIES, described
+from .fragility import checks_in_words
 from .learning import coordinate_precision, relative_precision
 from .verdict import INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE, TRUTH_TABLE
 
@@ -368,7 +369,7 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
     if c.undulation.approximation:
         found.append(f"The tests are approximate: {c.undulation.approximation}.")
     ambiguous = 0 if c.archetypes_agree else c.ambiguous
-    return (*found, *caveats_of_positions(c.t, ambiguous, c.archetype_is_ambiguous))
+    return (*found, *checks_in_words(c), *caveats_of_positions(c.t, ambiguous, c.archetype_is_ambiguous))
 
 
 def replicate_columns(a: Ensemble, b: Ensemble) -> list[tuple[str, int, int]]:

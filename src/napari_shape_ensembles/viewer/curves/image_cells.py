@@ -34,7 +34,12 @@ class ImageCells:
         side_by_side = comparison.side_by_side
         side_by_side.follow(self.cells)
         design.changed.connect(side_by_side.schedule_arrange)
-        for changed in (segmentation.layers_changed, self._group_images.changed, inspection.layers_changed):
+        for changed in (
+            segmentation.layers_changed,
+            self._group_images.changed,
+            inspection.layers_changed,
+            learning.layers_changed,
+        ):
             changed.connect(side_by_side.arrange_now)
 
     def cells(self) -> list[Cell]:
