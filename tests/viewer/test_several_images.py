@@ -505,5 +505,5 @@ def test_a_landscape_pools_images_and_passes_them_on(model, qtbot):
 
 def test_a_layer_on_both_sides_has_one_place_in_the_grid(model, monkeypatch):
     layer, cells = model.add_labels(np.eye(9, dtype=int)), Session.of(model).image_cells
-    monkeypatch.setattr(cells, "_compared", lambda: [("A", layer, None), ("B", layer, None)])
+    monkeypatch.setattr(cells, "compared", lambda: [("A", layer, None), ("B", layer, None)])
     assert [one for cell in cells.cells() for one in cell.layers] == [layer]

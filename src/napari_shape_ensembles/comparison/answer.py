@@ -18,6 +18,7 @@ from ..words import counted, listed
 from .estimates import QUANTITIES, described
 from .fragility import checks_in_words
 from .learning import coordinate_precision, relative_precision
+from .position_trends import position_trends
 from .verdict import INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE, TRUTH_TABLE
 
 # A `Comparison` has the functions of this module as methods, so its class cannot be imported here.
@@ -406,9 +407,11 @@ def _coupling_caveats(comparison: Comparison) -> list[str]:
 
 
 def _position_caveat(comparison: Comparison) -> list[str]:
-    from .position import position_trends  # whose functions take a Comparison
-
-    trends = {name: p for name, p in position_trends(comparison).items() if p <= _OWN_LEVEL}
+    trends = {
+        name: p
+        for name, p in position_trends([comparison.a, comparison.b], comparison.components).items()
+        if p <= _OWN_LEVEL
+    }
     if not trends:
         return []
     depend = f"{listed([*trends]).capitalize()} {'depend' if len(trends) > 1 else 'depends'}"

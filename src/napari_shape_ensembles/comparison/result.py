@@ -136,8 +136,8 @@ class Comparison(Sealed, Saved):
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> result.t.shape, result.l.shape
     ((469, 10), (469, 3))
-    >>> round(result.scale.p_value, 3), result.scale.threshold < result.scale.mmd
-    (0.001, True)
+    >>> round(result.scale.p_value, 4), result.scale.threshold < result.scale.mmd
+    (0.0001, True)
     """
 
     FORMAT = COMPARISON
@@ -629,8 +629,8 @@ class Comparison(Sealed, Saved):
         >>> from napari_shape_ensembles import Settings, compare, samples
         >>> a, b = samples.powder_outlines().ensembles()
         >>> numbers = compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).numbers()
-        >>> numbers["case"], round(numbers["scale.p_value"], 3), numbers["coordinates.t"].shape
-        ('1∧0', 0.001, (469, 10))
+        >>> numbers["case"], round(numbers["scale.p_value"], 4), numbers["coordinates.t"].shape
+        ('1∧0', 0.0001, (469, 10))
         """
         tree = self.to_tree()
         known = ("space", "coordinates", "undulation", "scale", "matches")

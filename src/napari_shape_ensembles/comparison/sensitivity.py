@@ -33,7 +33,7 @@ class ArchetypeSensitivity:
     >>> a, b = samples.powder_outlines().ensembles()
     >>> result = compare(a, b, landmarks=60, rank=10, permutations=199)
     >>> archetype_sensitivity(result, archetypes=2).p_values("scale")
-    (0.001004016064257028, 0.001004016064257028)
+    (0.00010049241282283188, 0.00010049241282283188)
     """
 
     comparisons: tuple[Comparison, ...]
