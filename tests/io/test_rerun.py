@@ -201,7 +201,7 @@ def test_rerunning_resamples_images_of_unequal_pixel_size(tmp_path):
         tifffile.imwrite(place, image(number), imagej=True, resolution=per_um, metadata={"unit": "um"})
     save_settings(tmp_path / "s.toml", QUICK)
     done = run("compare", tmp_path / "a", tmp_path / "b", "--groups", "--settings", tmp_path / "s.toml",
-               "-o", tmp_path / "r")  # fmt: skip
+               "--set", "method=otsu", "-o", tmp_path / "r")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     assert "Pixels measure 0.5 to 1 µm: all outlines were brought to the largest" in done.stderr
     saved = tmp_path / "r" / "result.comparison.npz"
