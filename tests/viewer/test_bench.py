@@ -1207,7 +1207,7 @@ def test_nothing_is_proposed_if_the_recipe_is_given(model, qtbot, shown, compari
     bench = shown(Bench(model))
     session = bench.session
     if why == "settings from a file":
-        save_settings(tmp_path / "settings.toml", Settings())
+        save_settings(tmp_path / "settings.toml", Outlines(smoothing=0.5))
         chosen = str(tmp_path / "settings.toml"), ""
         monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_, **__: chosen)
         bench.page("Outlines").show_tab(0).dialogs.load_settings()

@@ -63,10 +63,10 @@ def outlines_in(curve: Real) -> int:
 
 
 def _crosses_everywhere(curve: Real) -> bool:
-    ring = shapely.linearrings(curve)
-    with np.errstate(invalid="ignore"):  # GEOS compares slopes of edges as short as 1e-300
+    with np.errstate(all="ignore"):  # GEOS compares slopes of edges as short as 1e-300
+        ring = shapely.linearrings(curve)
         if shapely.is_simple(ring):
             return False
-    # At a crossing, two edges become four pieces of a line.
-    crossings = (len(shapely.get_parts(shapely.node(ring))) - 1) // 2
+        # At a crossing, two edges become four pieces of a line.
+        crossings = (len(shapely.get_parts(shapely.node(ring))) - 1) // 2
     return crossings >= max(_MIN_CROSSINGS, len(curve) / _MAX_EDGES_PER_CROSSING)
