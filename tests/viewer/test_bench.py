@@ -39,7 +39,7 @@ from docks import (
     wheel,
 )
 from image_makers import labels_of, spots
-from napari_shape_ensembles import Outlines, Settings
+from napari_shape_ensembles import Outlines
 from napari_shape_ensembles.comparison.design import GROUP
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.io import save_settings
