@@ -129,7 +129,7 @@ def test_a_screen_is_read_from_files_and_a_well_opened(model, plate, qtbot, monk
     entry(other.files, "Open").trigger()
     wait_until_idle(again.comparison, qtbot)
     assert again.design.rows() == session.design.rows()
-    assert [row.name for row in again.design.layers()] == [row.name for row in session.design.layers()]
+    assert [vars(row) for row in again.design.layers()] == [vars(row) for row in session.design.layers()]
     assert other.results.message.text() == "Opened from screen.experiment.npz."
     assert (other.comparison.answer.rows, other.comparison.answer.wells) == (
         page.comparison.answer.rows,

@@ -97,10 +97,10 @@ class Outcome:
     file: str = ""  #: name of the file it was read from
 
     def images(self) -> tuple[list[str], Inputs | None]:
-        """Return the names of the images of a saved result, and their files if known."""
+        """Return the names of the images that a saved result needs as layers, and their files if known."""
         if self.shown is not None:
             return self.shown.image_names(), self.shown.result.inputs
-        if self.answer is not None:
+        if self.answer is not None and not (self.answer.view.get("design") or {}).get("files"):  # read when needed
             return list(self.answer.view.get("images", [])), self.answer.experiment.inputs
         return [], None
 
