@@ -13,6 +13,7 @@ from docks import execute, same, set_choices, wait_until_idle
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings, archetype_sensitivity, compare
 from napari_shape_ensembles.cli import app
+from napari_shape_ensembles.io import load_settings
 from napari_shape_ensembles.io.design import read_design
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
 from napari_shape_ensembles.outlines.reasons import AT_BORDER
@@ -181,9 +182,9 @@ def test_a_table_is_saved_run_on_the_command_line_and_reopened(session, model, f
     ]  # fmt: skip
     assert table["plane"].tolist()[:2] == [0, 1]
     paths, _, parts, sizes = read_design(folder / "design.csv")
-    layers = session.design.grouped()
+    layers, reading = session.design.grouped(), Reading(load_settings(folder / "design.toml"), pixel_sizes=sizes)
     for path, own, layer in zip(paths, parts, layers, strict=True):
-        one, other = ensemble_of_file(path, Reading(pixel_sizes=sizes), own), outlines(session, layer)
+        one, other = ensemble_of_file(path, reading, own), outlines(session, layer)
         assert all(np.allclose(x, y) for x, y in zip(one.curves, other.curves, strict=True))
     given = ["experiment", folder / "design.csv", "--out", folder / "out", "--settings", folder / "design.toml"]
     completed = CliRunner().invoke(app, [*map(str, given), "--set", "landmarks=60", "--set", "rank=5"])
@@ -197,7 +198,7 @@ def test_a_table_is_saved_run_on_the_command_line_and_reopened(session, model, f
     assert session.design.rows() == rows
     again = session.design.grouped()
     for path, own, layer in zip(paths, parts, again, strict=True):
-        one, other = ensemble_of_file(path, Reading(pixel_sizes=sizes), own), outlines(session, layer)
+        one, other = ensemble_of_file(path, reading, own), outlines(session, layer)
         assert all(np.allclose(x, y) for x, y in zip(one.curves, other.curves, strict=True))
     before = list(model.layers)
     session.design_work.open(folder / "design.csv")
@@ -213,6 +214,13 @@ def test_the_menu_of_a_row_splits_its_image(session, model, qtbot):
     menu = page.split.menu()
     menu.aboutToShow.emit()
     assert [entry.text() for entry in menu.actions()] == ["Planes along axis 0 (2)"]  # a single row needs no selection
+    other = model.add_image(spots(3, rows=3), name="other")
+    page.refresh()
+    page.table.setCurrentCell(-1, -1)
+    menu.aboutToShow.emit()
+    assert [entry.text() for entry in menu.actions()] == ["Select a row of the table first"]
+    model.layers.remove(other)
+    page.refresh()
     page.table.setCurrentCell(0, 0)
     deeper = model.add_points(np.array([[0, 1, 1], [4, 1, 1]]))
     model.dims.set_point(0, 4)
