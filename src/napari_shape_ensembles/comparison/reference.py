@@ -34,12 +34,12 @@ from .reference_measures import (
     QUANTITIES,
     Measured,
     Unlikeness,
+    by_test,
     drawn,
     joint,
     measure,
     quantities,
     resolved,
-    unlikeness,
 )
 from .reference_words import acquisition, folder_sentences, what_differs
 from .result import software_versions
@@ -60,6 +60,9 @@ Correction = Literal["none", "fdr", "family"]
 _MIN_IMAGES = 3
 # Share of the reference images that are compared, at least, even if more outlines could be drawn of the others.
 _COMPARED = 0.5
+# Images with as many outlines as are drawn from the query, divided by this, are compared: with fewer, descriptors of a
+# skewed distribution give scores of another distribution. docs/evidence/reference.md has the false alarms.
+_RATIO = 4
 # Scores that differ by less are equal.
 _ROUNDING = 1e-12
 # Pixels that are larger by less are equal.
@@ -71,7 +74,7 @@ _QUERY, _REFERENCE, _CHART = 0, 1, 2
 class _Compared(NamedTuple):
     """Images of the reference with the outlines drawn from each, as a query is compared with them."""
 
-    points: Mapping[str, Real]  # test -> (U, m, d)
+    images: Sequence[Measured]
     quantities: Mapping[str, Real]  # name -> (U,)
     usual: Mapping[str, float]  # name -> mean over all images, of all their outlines
 
@@ -82,10 +85,6 @@ class _Judged(NamedTuple):
     compared: _Compared
     tests: Mapping[str, Unlikeness]
     kept: Index
-
-    @property
-    def scores(self) -> dict[str, Real]:
-        return {test: unlike.scores for test, unlike in self.tests.items()}
 
 
 class Reference(Saved):
@@ -103,8 +102,9 @@ class Reference(Saved):
     significance : float
         Level of the judgement of one image. (`Settings.significance` is that of the tests of a comparison.)
     outlines : int, optional
-        Number of outlines drawn from each image, and at most as many as the query has; images of fewer are not
-        compared. By default the largest number that half of the images have, and as many images as the level needs.
+        Number of outlines drawn from each image; images of fewer are not compared, and p-values are exact. By default
+        as many as the query has, at most; images with less than a quarter of it are not compared, unless less than half
+        of the images, or too few for the level, would remain: then fewer are drawn from the query.
     inputs : Inputs, optional
         Files and recipe that the outlines were made of, for the record.
 
@@ -126,9 +126,11 @@ class Reference(Saved):
     (n + 1), is p or less with a probability of at most p if the query is one more image of the kind, for any
     distribution. The least one is 1 / (n + 1): 0.05 needs 19 images, and 0.01 needs 99.
 
-    The mean of few outlines scatters more than that of many, so images of unequal numbers are not exchangeable. From
-    all, the same number is drawn, by the seed: one draw is exact, given the numbers, if these say nothing of the
-    shapes.
+    The mean of few outlines scatters more than that of many. Scores allow for it (`reference_measures.unlikeness`), and
+    no image shows more outlines than the query: one that has more is drawn from, by the seed. With equal numbers, as
+    with `outlines`, p-values are exact, given the numbers, if these say nothing of the shapes; with unequal ones they
+    are approximate, as the mean of fewer outlines is also more skewed. The false alarms that were simulated are not
+    above the level (docs/evidence/reference.md).
 
     `differs` is a closed test: it is decided by one score of form and scale together, and names that of the two that is
     also unlike by itself, so that a wrong name is at most as probable as the level.
@@ -279,8 +281,8 @@ class Reference(Saved):
         DataFrame
             One row an image:
 
-            - name; outlines, their number; drawn, the number drawn from each image; compared, the number of reference
-              images that have as many.
+            - name; outlines, their number; drawn, the largest number drawn from an image; compared, the number of
+              reference images.
             - p_form, p_scale; p, that of both together; p_adjusted, for all images, by the false discovery rate unless
               the correction is "family"; least_p, the least p-value with so many images.
             - differs: "nothing", "form", "scale", "both", or None, with a reason.
@@ -351,9 +353,9 @@ class Reference(Saved):
         if not count:
             return row
         found = self._judged(measured, size, count)
-        units = len(found.compared.points["scale"])
-        row |= {"compared": units, "least_p": 1 / (units + 1), "p": _rank(joint(found.scores))}
-        row |= {f"p_{test}": _rank(scores) for test, scores in found.scores.items()}
+        units = len(found.compared.images)
+        row |= {"compared": units, "least_p": 1 / (units + 1), "p": _rank(joint(found.tests))}
+        row |= {f"p_{test}": _rank(unlike.scores) for test, unlike in found.tests.items()}
         if not reason and row["least_p"] > self.significance:
             what = f"{counted(units, 'image')} with {counted(count, 'outline')}"
             row["reason"] = f"{what} can show p = {row['least_p']:.2g} at best"
@@ -389,16 +391,16 @@ class Reference(Saved):
             self._at[size] = measure([at_pixel_size(image, size) for image in self.images], self.settings)
         return self._at[size]
 
-    def _count(self, size: float | None, own: int) -> int:
-        """Number of outlines to draw from each image, for a query that has `own`.
+    def _count(self, size: float | None, own: int, ratio: int = _RATIO) -> int:
+        """Number of outlines to draw from each image at most, for a query that has `own`.
 
-        It follows from the numbers of outlines of all images alone, the query's included.
+        It follows from the numbers of outlines alone, and enough images have as many, divided by `ratio`.
         """
-        numbers = self._numbers(size)
-        if self.outlines is not None or not max(numbers):
-            return min(self.outlines or own, own, max(numbers))
+        numbers = sorted(self._numbers(size), reverse=True)
+        if self.outlines is not None or not numbers[0]:
+            return min(self.outlines or own, own, numbers[0])
         compared = min(max(self._needed, ceil(_COMPARED * len(numbers))), len(numbers))
-        return min(sorted([*numbers, own], reverse=True)[compared], own) or min(own, 1)
+        return min(ratio * numbers[compared - 1], own) or min(own, 1)
 
     def _numbers(self, size: float | None) -> list[int]:
         """Number of outlines of each replicate: that of its image of the most."""
@@ -407,19 +409,23 @@ class Reference(Saved):
             numbers[label] = max(numbers.get(label, 0), len(one))
         return [*numbers.values()]
 
-    def _chosen(self, size: float | None, count: int) -> list[int]:
-        """Place of one image of each replicate that has an image of at least `count` outlines."""
+    def _chosen(self, size: float | None, count: int, ratio: int = _RATIO) -> list[int]:
+        """Place of one image of each replicate that has an image of at least `count` / `ratio` outlines.
+
+        With `outlines`, of at least `count`.
+        """
+        least = count / (ratio if self.outlines is None else 1)
         measured, order = self._measured(size), np.random.default_rng([self.settings.seed, _REFERENCE])
         chosen: dict[str, int] = {}
         for place in order.permutation(len(measured)):
-            if len(measured[place]) >= count:
+            if len(measured[place]) >= max(least, 1):
                 chosen.setdefault(self.replicates[place], int(place))
         return sorted(chosen.values())
 
-    def _units_drawn(self, size: float | None, count: int) -> list[Measured]:
-        """Draw `count` outlines of each image of `_chosen`."""
+    def _units_drawn(self, size: float | None, count: int, ratio: int = _RATIO) -> list[Measured]:
+        """Draw `count` outlines, or all, of each image of `_chosen`."""
         measured, seed = self._measured(size), self.settings.seed
-        return [drawn(measured[place], count, [seed, _REFERENCE, place]) for place in self._chosen(size, count)]
+        return [drawn(measured[place], count, [seed, _REFERENCE, place]) for place in self._chosen(size, count, ratio)]
 
     def _judged(self, query: Measured, size: float | None, count: int) -> _Judged:
         """Compare a query with the images of the reference, `count` outlines of each."""
@@ -431,18 +437,12 @@ class Reference(Saved):
             of_units = [quantities(one.scale, one.form, kept) for one in part]
             of_images = [quantities(one.scale, one.form, kept) for one in measured if len(one)]
             self._compared[key] = _Compared(
-                {"form": np.stack([one.form[:, kept] for one in part]), "scale": np.stack([one.scale for one in part])},
+                part,
                 {name: np.array([one[name] for one in of_units]) for name in QUANTITIES},
                 {name: _mean([float(one[name]) for one in of_images]) for name in QUANTITIES},
             )
         compared, own = self._compared[key], drawn(query, count, [self.settings.seed, _QUERY])
-        added = {"form": own.form[:, kept], "scale": own.scale}
-        tested = [test for test in TESTS if added[test].size]
-        return _Judged(
-            compared,
-            {test: unlikeness(np.concatenate([compared.points[test], added[test][None]])) for test in tested},
-            kept,
-        )
+        return _Judged(compared, by_test([*compared.images, own], kept), kept)
 
     def unlike(self, image: Ensemble) -> pd.DataFrame:
         """The outlines of an image that make it unlike the reference.
@@ -504,9 +504,9 @@ class Reference(Saved):
         import pandas as pd
 
         queries = [image for ensemble in _ensembles(images) for image in by_image(ensemble)]
-        count = self._count(None, max(self._numbers(None)))
+        count = self._count(None, max(self._numbers(None)), ratio=1)
         lobes = min(one.lobes for one in self._measured(None))
-        before, ties = self._units_drawn(None, count), np.random.default_rng([self.settings.seed, _CHART])
+        before, ties = self._units_drawn(None, count, ratio=1), np.random.default_rng([self.settings.seed, _CHART])
         kept = resolved(lobes, before[0].form.shape[1])
         p_values, remarks = [], []
         with reporting(progress):
@@ -524,9 +524,7 @@ class Reference(Saved):
                     p_values.append(np.nan)
                     continue
                 before.append(drawn(one, count, [self.settings.seed, _CHART, place]))
-                points = {test: np.stack([getattr(part, test) for part in before]) for test in TESTS}
-                points["form"] = points["form"][..., kept]
-                scores = joint({test: unlikeness(some).scores for test, some in points.items() if some.size})
+                scores = joint(by_test(before, kept))
                 tie = _ROUNDING * abs(scores[-1])
                 larger = int((scores > scores[-1] + tie).sum())
                 equal = int((scores >= scores[-1] - tie).sum()) - larger
@@ -556,11 +554,10 @@ class Reference(Saved):
         measured, chosen = self._measured(None), self._chosen(None, count)
         kept = resolved(min(one.lobes for one in measured), measured[0].form.shape[1])
         part = self._units_drawn(None, count)
-        points = {"form": np.stack([one.form[:, kept] for one in part]), "scale": np.stack([one.scale for one in part])}
-        scores = {test: unlikeness(some).scores for test, some in points.items() if some.size}
+        tests = by_test(part, kept)
         table = pd.DataFrame({"name": [one.name for one in self.images], "replicate": self.replicates})
         table["outlines"] = list(map(len, measured))
-        for column, values in {**{f"p_{test}": one for test, one in scores.items()}, "p": joint(scores)}.items():
+        for column, values in {**{f"p_{test}": one.scores for test, one in tests.items()}, "p": joint(tests)}.items():
             larger = (values >= values[:, None] - _ROUNDING * np.abs(values[:, None])).mean(axis=1)
             table[column] = pd.Series(larger, index=chosen)
         every = [quantities(one.scale, one.form, kept) for one in measured]

@@ -152,31 +152,53 @@ class Unlikeness(NamedTuple):
         return _terms(outlines, self.centre, self.spread)
 
 
-def unlikeness(points: Real) -> Unlikeness:
+def unlikeness(outlines: Real, numbers: Index) -> Unlikeness:
     """Score images by their means of `Unlikeness.terms`.
 
     Parameters
     ----------
-    points : (U, m, d) array
-        Descriptors of m outlines of each of U images.
+    outlines : (N, d) array
+        Descriptors of the outlines of all images, one image after the other.
+    numbers : (U,) array
+        Number of outlines of each image, summing to N.
 
     Returns
     -------
     Unlikeness
-        Exchangeable images have exchangeable scores, whatever their distribution, as every step treats all images
-        alike. The score is a squared Mahalanobis distance from the mean of all images, with a correlation between
-        descriptors that is shrunk towards none.
+        The score is a squared Mahalanobis distance from the mean of all images, with a correlation between descriptors
+        that is shrunk towards none. A mean of n outlines is divided by its expected standard deviation: the variance
+        between images, and 1 / n of that within images (both by the method of moments). Exchangeable images of equal
+        numbers have exchangeable scores, whatever their distribution, as every step treats all images alike; those of
+        unequal numbers nearly so.
     """
-    pooled = points.reshape(-1, points.shape[-1])
-    centre, spread = pooled.mean(axis=0), pooled.std(axis=0)
+    units, firsts = len(numbers), np.cumsum(numbers) - numbers
+    share = np.repeat(1 / (units * numbers), numbers)
+    centre = share @ outlines
+    spread = np.sqrt(share @ (outlines - centre) ** 2)
     spread = np.where(spread > _MIN_SPREAD, spread, np.inf)
-    means = _terms(points, centre, spread).mean(axis=1)
-    middle, deviation = means.mean(axis=0), means.std(axis=0)
+    terms, count = _terms(outlines, centre, spread), numbers[:, None]
+    means = np.add.reduceat(terms, firsts) / count
+    squares = np.add.reduceat(terms**2, firsts) - count * means**2
+    within = np.maximum(squares.sum(axis=0), 0) / max(len(outlines) - units, 1)
+    between = np.maximum(means.var(axis=0, ddof=1) - within * np.mean(1 / numbers), 0)
+    variance = np.maximum(between + within / count, _ROUNDING**2)
+    middle = (means / variance).sum(axis=0) / (1 / variance).sum(axis=0)
+    deviation = np.sqrt(variance - 1 / (1 / variance).sum(axis=0))  # of the difference from the middle
     deviation = np.where(deviation > _ROUNDING, deviation, np.inf)
     apart = (means - middle) / deviation
-    correlation = (1 - _SHRINKAGE) * apart.T @ apart / len(apart) + _SHRINKAGE * np.eye(apart.shape[1])
+    correlation = (1 - _SHRINKAGE) * apart.T @ apart / units + _SHRINKAGE * np.eye(apart.shape[1])
     pull = np.linalg.solve(correlation, apart.T).T
     return Unlikeness(np.einsum("ud,ud->u", apart, pull), pull / deviation, middle, centre, spread)
+
+
+def by_test(images: Sequence[Measured], kept: Index) -> dict[str, Unlikeness]:
+    """Score images by the descriptors that each test concerns, those of form that `resolved` gives."""
+    numbers = np.array([len(one) for one in images])
+    outlines = {
+        "form": np.concatenate([one.form[:, kept] for one in images]),
+        "scale": np.concatenate([one.scale for one in images]),
+    }
+    return {test: unlikeness(some, numbers) for test, some in outlines.items() if some.size}
 
 
 def _terms(outlines: Real, centre: Real, spread: Real) -> Real:
@@ -184,11 +206,11 @@ def _terms(outlines: Real, centre: Real, spread: Real) -> Real:
     return np.concatenate([apart, np.abs(apart)], axis=-1)
 
 
-def joint(scores: Mapping[str, Real]) -> Real:
+def joint(tests: Mapping[str, Unlikeness]) -> Real:
     """One score of the tests together, (U,): the largest of their scores, brought to one distribution.
 
     Cube roots of sums of squares are nearly Gaussian, whatever the number of terms; they are standardized over the
     images. An image that stands out in the joint score stands out at least as much in one of the tests.
     """
-    roots = [np.cbrt(score) for score in scores.values()]
+    roots = [np.cbrt(test.scores) for test in tests.values()]
     return np.max([(root - root.mean()) / max(float(root.std()), _ROUNDING) for root in roots], axis=0)
