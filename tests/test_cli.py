@@ -77,7 +77,13 @@ def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick
     answer = json.loads((tmp_path / "r" / "comparison.json").read_text(encoding="utf-8"))
     assert done.stdout.strip() == answer["summary"]
     assert answer["case"] == "0∧0"
-    assert answer["scale"]["parts"].keys() == {"mean size", "size", "elongation", "size and elongation"}
+    assert answer["scale"]["parts"].keys() == {
+        "mean size",
+        "size",
+        "elongation",
+        "direction of elongation",
+        "size and elongation",
+    }
     # Digitization affects the smaller ones more, as the warning says.
     assert "pixels across in one" in " ".join(answer["warnings"])
     assert (answer["a"]["name"], answer["a"]["unit"], answer["a"]["curves"]) == ("one", "µm", 36)

@@ -40,7 +40,13 @@ _WORDS = {
 # Quantities of each test of which a missed ratio is stated.
 _MISSED = {"scale": ("size", "elongation"), "undulation": ("lobes", "roughness")}
 # What a picture of a quantity shows, if not the quantity itself.
-_PICTURED = {"spread of size": "size", "lobes": "coarse form", "concavity": ""}
+_PICTURED = {"spread of size": "size", "lobes": "coarse form", "concavity": "", "direction of elongation": ""}
+# Quantities with a part of a test, but without a row in the table of estimates; and what these, and distances, are.
+_WITHOUT_ROW = {"direction of elongation": "scale"}
+_WHAT_IS = {
+    "coarse form": "waves of up to 5 lobes around the outline",
+    "direction of elongation": "along which side of the common form outlines are long",
+}
 # Ratios from here to there are written without an exponent.
 _MIN_FIXED, _MAX_FIXED = 1e-3, 1e5
 # Beyond π/4 from the mean, neither the mean nor the normal coordinates are guaranteed to be unique.
@@ -161,7 +167,7 @@ def named(comparison: Comparison) -> dict[str, tuple[str, ...]]:
         test: MMDTest = getattr(comparison, name)
         adjusted = {
             one: rows[one]["p_adjusted"] if one in rows else p_values(test, (one,))[1]
-            for one, of in QUANTITIES.items()
+            for one, of in (QUANTITIES | _WITHOUT_ROW).items()
             if of == name
         }
         found[name] = tuple(one for one, p in adjusted.items() if test.rejected and p <= test.significance)
@@ -351,8 +357,8 @@ def ratio_sentence(comparison: Comparison) -> str:
 def _quantity_sentence(comparison: Comparison, name: str, rows: dict[str, dict[str, Any]]) -> str:
     a, b = names_of(comparison)
     if name not in rows:
-        _, p = p_values(getattr(comparison, QUANTITIES[name]), (name,))
-        return f"The coarse form differs (waves of up to 5 lobes around the outline; adjusted p = {p:.2g})."
+        _, p = p_values(getattr(comparison, (QUANTITIES | _WITHOUT_ROW)[name]), (name,))
+        return f"The {name} differs ({_WHAT_IS[name]}; adjusted p = {p:.2g})."
     row = rows[name]
     if row["estimate"] in (0, np.inf):
         words = f"{b if not row['estimate'] else a}'s size does not vary"

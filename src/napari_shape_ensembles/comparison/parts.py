@@ -18,7 +18,7 @@ from .settings import Settings
 
 #: Parts of form, and of scale.
 FORM = ("coarse form", "roughness", "concavity")
-SCALE = ("mean size", "size", "elongation", "size and elongation")
+SCALE = ("mean size", "size", "elongation", "direction of elongation", "size and elongation")
 #: Parts that depend on the number of undulation coordinates.
 OF_RANK = ("coarse form", "raw", "normalized")
 # Lower limits of amplitude and concavity, relative to the size of an outline: smaller ones are interpolation and
@@ -28,6 +28,7 @@ _MIN_AMPLITUDE, _MIN_CONCAVITY = 1e-4, 1e-3
 MIN_CONCAVITY_LOBES = 12
 # Reasons for omitting a part: too few pixels for it, or no variation.
 _TOO_FEW_PIXELS = "the outlines have too few pixels to distinguish it from pixel steps"
+_MIRRORED = "without reflections it would tell mirrored outlines apart"
 _NO_VARIATION = "it is the same in all outlines, to the precision of their coordinates"
 # Winsorization limit of sizes, in median absolute deviations from the median (two standard deviations of a normal
 # distribution): a few merged or cut objects would hide a difference between all others.
@@ -139,15 +140,17 @@ def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e
     -------
     Parts
         With coordinates "components": the mean of log size; the size, by Hotelling's T² of log size and its square,
-        hence of its mean and spread; the elongation, by the means of its logarithm, in any direction, and of the two
-        elongations in the registered frame; and size and elongation, by the energy distance of both together, in any
-        direction. Log sizes are winsorized. Otherwise l as it is.
+        hence of its mean and spread; the elongation, by the mean of its logarithm, in any direction; the direction of
+        elongation, by the means of the two elongations in the registered frame, which shows a common stretch of the
+        form; and size and elongation, by the energy distance of both together, in any direction. Log sizes are
+        winsorized. Otherwise l as it is.
     """
     if not tests_components(settings):
         return Parts({"": Part(l)})
     size, elongations = scale_measures(l, scale_mean)
     varying = elongations.std(axis=0) > known
-    elongations = standardized(elongations[:, varying])
+    free = standardized(elongations[:, :1][:, varying[:1]])
+    along = standardized(elongations[:, 1:][:, varying[1:]])
     size = size[:, size.std(axis=0) > known]
     middle = np.median(size, axis=0)
     limit = _WINSOR_LIMIT * np.median(np.abs(size - middle), axis=0)
@@ -157,11 +160,13 @@ def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e
     parts = {
         "mean size": Part(levels[:, : size.shape[1]], "mean"),
         "size": Part(both, "mean"),
-        "elongation": Part(elongations, "mean"),
+        "elongation": Part(free, "mean"),
+        # The frame of a mirrored outline turns over unless it is registered with its mirror image.
+        "direction of elongation": Part(along if settings.reflections else along[:, :0], "mean"),
     }
     if size.size and varying[0]:
-        parts["size and elongation"] = Part(np.concatenate([both, elongations[:, :1]], axis=1), "energy")
-    return _varying(parts)
+        parts["size and elongation"] = Part(np.concatenate([both, free], axis=1), "energy")
+    return _varying(parts, {} if settings.reflections else {"direction of elongation": _MIRRORED})
 
 
 def scale_measures(l: Real, scale_mean: Real) -> tuple[Real, Real]:

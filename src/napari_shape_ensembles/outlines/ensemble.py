@@ -25,8 +25,13 @@ if TYPE_CHECKING:
 
 #: Tracing parameter of pooled images for which it is not the same.
 DIFFERS = "differs"
-# Vertices closer than this fraction of the largest coordinate differ by rounding error only.
+# Vertices closer than this fraction of the largest coordinate differ by rounding error only ...
 _ROUNDING_TOLERANCE = 1e-12
+# ... and those closer than this fraction of the outline's mean step by that of single precision; they would make double
+# knots of a spline. A last vertex repeats the first if it is closer to it than this fraction of every other step.
+_SINGLE_TOLERANCE, _CLOSING_TOLERANCE = 1e-6, 0.1
+# A short closing edge of fewer vertices may be a side of a polygon.
+_MIN_CLOSING_VERTICES = 8
 # A curve is collinear when the smaller of its two RMS extents is below a millionth of the larger ...
 _MAX_FLATNESS = 1e-12
 # ... and has zero area when its loops cancel to this fraction of the squared perimeter.
@@ -40,7 +45,8 @@ _SMALLEST, _LARGEST = 1e-30, 1e30
 class Ensemble:
     """Closed curves of one image.
 
-    Vertices that repeat the next one (a repeated first vertex included) are dropped. Invalid curves are left out and
+    Vertices that repeat the next one (a repeated first vertex included) are dropped, also where they differ by rounding
+    to single precision, and a last vertex that is much closer to the first than any others are. Invalid curves are left out and
     counted by reason: "NaN or infinite vertices" (or masked ones), "vertices beyond 1e+30", "shorter than 1e-30",
     "fewer than 3 distinct vertices", "collinear", "zero area" (loops that cancel). The direction of traversal is kept.
 
@@ -768,8 +774,14 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
         for _ in range(2):  # again after removing repeats
             keep(np.diff(starts) >= 3, Reason("distinct", 3))
             largest = np.maximum.reduceat(np.abs(some), starts[:-1])
-            gap = np.abs(some[following(starts)] - some)
-            new = gap > _ROUNDING_TOLERANCE * np.repeat(largest, np.diff(starts))
+            gap, last = np.abs(some[following(starts)] - some), starts[1:] - 1
+            step = np.add.reduceat(gap, starts[:-1]) / np.diff(starts)
+            new = gap > np.repeat(np.maximum(_ROUNDING_TOLERANCE * largest, _SINGLE_TOLERANCE * step), np.diff(starts))
+            others = gap.copy()
+            others[last] = np.inf
+            others[~new] = np.inf
+            close = gap[last] <= _CLOSING_TOLERANCE * np.minimum.reduceat(others, starts[:-1])
+            new[last[close & (np.diff(starts) >= _MIN_CLOSING_VERTICES)]] = False
             some, starts = some[new], np.append(0, np.cumsum(new, dtype=np.int64))[starts]
         spokes, after = _centred(some, starts), following(starts)
         # The longest extent is at half the angle of Σz²; moments along it do not suffer from cancellation.
