@@ -46,9 +46,10 @@ class Ensemble:
     """Closed curves of one image.
 
     Vertices that repeat the next one (a repeated first vertex included) are dropped, also where they differ by rounding
-    to single precision, and a last vertex that is much closer to the first than any others are. Invalid curves are left out and
-    counted by reason: "NaN or infinite vertices" (or masked ones), "vertices beyond 1e+30", "shorter than 1e-30",
-    "fewer than 3 distinct vertices", "collinear", "zero area" (loops that cancel). The direction of traversal is kept.
+    to single precision, and a last vertex that is much closer to the first than any others are. Invalid curves are left
+    out and counted by reason: "NaN or infinite vertices" (or masked ones), "vertices beyond 1e+30", "shorter than
+    1e-30", "fewer than 3 distinct vertices", "collinear", "zero area" (loops that cancel). The direction of traversal
+    is kept.
 
     Parameters
     ----------
