@@ -457,7 +457,6 @@ def test_the_copied_script_gives_the_same_result(finished_dock, model, qtbot, mo
     press(finished_dock.results.copy_python, qtbot)
     code = QApplication.clipboard().text()
     assert "Ensemble.pooled(" in code
-    assert "at_one_pixel_size(a, b)" in code
     scope, _ = execute(code)
     same(scope["result"], finished_dock.result)
     press(finished_dock.results.copy_text, qtbot)

@@ -53,8 +53,6 @@ _MIN_FIXED, _MAX_FIXED = 1e-3, 1e5
 _UNIQUENESS_RADIUS = np.pi / 4
 # Above this fraction of ambiguous matches the choice of archetype influences the result.
 _MAX_AMBIGUOUS_FRACTION = 0.5
-# Diameter in pixels up to which the form depends on the resolution; ratio of diameters that gives a warning.
-_COARSE_DIAMETER_PX, _MAX_DIAMETER_RATIO = 50, 1.15
 # A relative precision of the coordinates worse than this gives a warning.
 _LOW_PRECISION = 1e-5
 # With fewer curves than this on one side, a missed difference means little.
@@ -273,20 +271,6 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
         found.append(
             f"This far from the origin, single-precision coordinates resolve only {known:.0e} of an outline's size: "
             "smaller differences are neither tested nor normalized."
-        )
-    across = [
-        side.features["equivalent_diameter"].median() / np.mean(side.pixel_size)
-        for side in (c.a, c.b)
-        if side.pixel_size is not None
-    ]
-    pixelled = (
-        len(across) == 2 and min(across) <= _COARSE_DIAMETER_PX and max(across) >= _MAX_DIAMETER_RATIO * min(across)
-    )
-    if c.undulation.rejected and pixelled:
-        a, b = names_of(c)
-        found.append(
-            f"Outlines are {across[0]:.0f} pixels across in {a} and {across[1]:.0f} in {b}: pixelation and smoothing "
-            "round off small outlines more, which itself is a difference in form."
         )
     for test in (c.undulation, c.scale):
         for reason in dict.fromkeys(test.left_out.values()):

@@ -26,8 +26,9 @@ OF_RANK = ("coarse form", "raw", "normalized")
 _MIN_AMPLITUDE, _MIN_CONCAVITY = 1e-4, 1e-3
 #: If pixels resolve fewer lobes (outlines of about 33 pixels across), their rounding dominates the concavity.
 MIN_CONCAVITY_LOBES = 12
-# Reasons for omitting a part: too few pixels for it, or no variation.
-_TOO_FEW_PIXELS = "the outlines have too few pixels to distinguish it from pixel steps"
+# Up to this many waves around an outline are its coarse form.
+_COARSE_WAVES = 5
+# Reasons for omitting a part.
 _MIRRORED = "without reflections it would tell mirrored outlines apart"
 _NO_VARIATION = "it is the same in all outlines, to the precision of their coordinates"
 # Winsorization limit of sizes, in median absolute deviations from the median (two standard deviations of a normal
@@ -119,8 +120,11 @@ def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool
         "concavity": Part(np.concatenate([both, squares / np.sqrt(2)], axis=1), "mean"),
     }
     # They are exactly 0 only if `form_descriptors` found too few pixels.
-    coarse = {"roughness": descriptors.shape[1] <= 2, "concavity": not descriptors[:, -2:].any()}
-    return _varying(parts, {name: _TOO_FEW_PIXELS for name in coarse if coarse[name]})
+    waves = max((band[1] for band in BANDS[: descriptors.shape[1] - 2]), default=0)
+    if waves <= _COARSE_WAVES:
+        parts["roughness"] = Part(bands[:, :0])
+    coarse = {"roughness": waves <= _COARSE_WAVES, "concavity": not descriptors[:, -2:].any()}
+    return _varying(parts, {name: f"the outlines hold {waves} waves" for name in coarse if coarse[name]})
 
 
 def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e-8) -> Parts:

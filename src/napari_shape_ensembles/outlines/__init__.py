@@ -7,11 +7,11 @@ from .gate import Quality, quality
 from .learned import ObjectModel, learn_objects
 from .matching import match_labels
 from .outlines import Outlines, segment, segment_stack
+from .precision import at_pixel_size
 from .propose import propose
 from .reasons import Reason
 from .recognise import content_of, objects_of_classes
 from .repair import repair
-from .resolution import at_pixel_size
 
 __all__ = [
     "Ensemble",

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Tracing parameter of pooled images for which it is not the same.
 DIFFERS = "differs"
+#: Metadata of outlines in unequal pixels: height and width of the pixel that each was traced from.
+PIXEL_COLUMNS = ("pixel_height", "pixel_width")
 # Vertices closer than this fraction of the largest coordinate differ by rounding error only ...
 _ROUNDING_TOLERANCE = 1e-12
 # ... and those closer than this fraction of the outline's mean step by that of single precision; they would make double
@@ -190,7 +192,8 @@ class Ensemble:
         -------
         Ensemble
             Its `images` give the image of each curve. Ids are kept if they have one type and are unique over all
-            images, else they become "image:id". Counts of rejected objects are added up by reason.
+            images, else they become "image:id". Counts of rejected objects are added up by reason. Of images with
+            unequal pixels, the metadata pixel_height and pixel_width hold those of each curve.
 
         Raises
         ------
@@ -206,6 +209,8 @@ class Ensemble:
         sizes = [member.pixel_size for member in members]
         sized = [size for size in sizes if size is not None]
         alike = len(sized) == len(sizes) and np.allclose(sized, sized[:1], rtol=1e-9, atol=0)
+        if sized and not alike:
+            members = [member._with_pixels() for member in members]
         names = distinct([member.name for member in members])
         return cls(
             [curve for member in members for curve in member.curves],
@@ -224,6 +229,12 @@ class Ensemble:
             }
             | ({} if alike or not sized else {"pixel_size": DIFFERS}),
         )
+
+    def _with_pixels(self) -> "Ensemble":
+        """The ensemble with the pixel of every outline in its metadata, where that of the whole is not known."""
+        if PIXEL_COLUMNS[0] in self._metadata:
+            return self
+        return self.assign(**dict(zip(PIXEL_COLUMNS, self.pixel_size or (np.nan, np.nan), strict=True)))
 
     @property
     def images(self) -> NDArray[np.str_]:
@@ -374,7 +385,9 @@ class Ensemble:
             return self
         factor = conversion_factor(self.unit, unit)
         pixel = None if self.pixel_size is None else [side * factor for side in self.pixel_size]
-        return self.derived([curve * factor for curve in self.curves], unit=unit, pixel_size=pixel)
+        sides = {name: self._metadata[name] * factor for name in PIXEL_COLUMNS if name in self._metadata}
+        curves = [curve * factor for curve in self.curves]
+        return self.derived(curves, unit=unit, pixel_size=pixel, metadata=self._metadata | sides)
 
     # ------------------------------------------------------------------------------------- other libraries' objects
 
