@@ -710,10 +710,10 @@ def experiment(
     ensembles = _usable(ensembles)
     if len(checked.groups) < len(ensembles):  # else they replicate nothing, and the gate for outlines reports them
         _check_given_once(ensembles)
-    groups = checked.group[checked.of_image]
-    brought, note = at_one_precision([[ensembles[i] for i in np.flatnonzero(groups == g)] for g in np.unique(groups)])
+    group = checked.group[checked.of_image]
+    brought, note = at_one_precision([[ensembles[i] for i in np.flatnonzero(group == g)] for g in np.unique(group)])
     if note:  # outlines that are too small for the largest pixels are left out
-        order = np.argsort(np.argsort(groups, kind="stable"))
+        order = np.argsort(np.argsort(group, kind="stable"))
         ensembles = _usable([[one for images in brought for one in images][place] for place in order])
     if correction == "auto":
         correction = "fdr" if len(checked.pairs) > _MIN_SCREEN_CONTRASTS else "family"

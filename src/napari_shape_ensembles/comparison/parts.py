@@ -14,6 +14,7 @@ from .._types import Real
 from ..mmd.kernel import Kernel
 from ..shapes import spd
 from ..shapes.lobes import BANDS, band_amplitudes, hull_measures
+from ..words import counted
 from .settings import Settings
 
 #: Parts of form, and of scale.
@@ -124,7 +125,7 @@ def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool
     if waves <= _COARSE_WAVES:
         parts["roughness"] = Part(bands[:, :0])
     coarse = {"roughness": waves <= _COARSE_WAVES, "concavity": not descriptors[:, -2:].any()}
-    return _varying(parts, {name: f"the outlines hold {waves} waves" for name in coarse if coarse[name]})
+    return _varying(parts, {name: f"the outlines hold {counted(waves, 'wave')}" for name in coarse if coarse[name]})
 
 
 def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e-8) -> Parts:

@@ -17,6 +17,8 @@ from ..words import counted, listed
 
 # Groups are equally precise if Kolmogorov and Smirnov's test of their relative precisions exceeds this p-value.
 _ALIKE = 0.25
+# Pixels of unequal sides are simulated by larger ones.
+_OBLONG = 2.0
 # Pixel sizes within this factor count as equal.
 _TOLERANCE = 1.1
 
@@ -71,7 +73,12 @@ def _of_equal_limits(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[En
         return [list(group) for group in groups], ""
     if largest.prod() <= _TOLERANCE**2 * pixels[1:][known].prod(axis=1).min():
         return [list(group) for group in groups], ""
-    kept = [[without_small(image, largest) if pixels_of(image).any() else image for image in group] for group in groups]
+
+    def fitting(image: Ensemble) -> Ensemble:
+        smaller = 0 < pixels_of(image).prod(axis=1).max(initial=0) < largest.prod() / _TOLERANCE**2
+        return without_small(image, largest) if smaller else image
+
+    kept = [[fitting(image) for image in group] for group in groups]
     lost = sum(len(image) for image in images) - sum(len(image) for group in kept for image in group)
     verb = "was" if lost == 1 else "were"
     return kept, f"{counted(lost, 'outline')} too small for the largest pixels {verb} left out" if lost else ""
@@ -93,6 +100,9 @@ def _matched(groups: Sequence[Precision]) -> list[Precision]:
         return [np.stack([rows, across], axis=1) * size[:, None] for rows, across, size in found]
 
     pixel, smoothing = coarsest([of.pixel for of in groups]), coarsest([of.smoothing for of in groups])
+    if any(_turned(wanted, of.pixel) for wanted, of in zip(pixel, groups, strict=True)):
+        # Errors along one side of a pixel are smoothed along the other: all outlines have to be traced again.
+        pixel, smoothing = ([_OBLONG * wanted for wanted in values] for values in (pixel, smoothing))
     # What follows the boundary of pixels is not smoothed; simulated pixels are, so that all are alike.
     unequal = any((wanted > _TOLERANCE * of.pixel).any() for wanted, of in zip(pixel, groups, strict=True))
     unequal |= any((wanted > _TOLERANCE * of.smoothing).any() for wanted, of in zip(smoothing, groups, strict=True))
@@ -104,23 +114,31 @@ def _matched(groups: Sequence[Precision]) -> list[Precision]:
         return [Precision(*of) for of in zip(sizes, pixel, smoothing, steps, [1 / of for of in fewest], strict=True)]
 
 
+def _turned(wanted: Real, own: Real) -> bool:
+    """Whether some pixels are to become larger in one direction only."""
+    known = own.all(axis=1)
+    larger = wanted[known] / own[known]
+    return bool((larger.max(axis=1, initial=0) > _TOLERANCE * larger.min(axis=1, initial=np.inf)).any())
+
+
 def _to_coarsest(values: Sequence[Real], sizes: Sequence[Real]) -> list[Real]:
     """Largest of the groups' quantiles at the rank of each value in its group; the values themselves if they are alike.
 
     Equal values are ranked by size, the largest outlines first.
     """
     filled = [of for of in values if len(of)]
-    everything = np.concatenate(filled) if filled else np.empty(0)
-    if (
-        len(filled) < 2
-        or not everything.any()
-        or all(ks_2samp(of, everything, method="asymp").pvalue > _ALIKE for of in filled)
-    ):
+
+    def differs(place: int) -> bool:
+        others = np.concatenate([of for other, of in enumerate(filled) if other != place])
+        return bool(ks_2samp(filled[place], others, method="asymp").pvalue <= _ALIKE)
+
+    if len(filled) < 2 or not any(of.any() for of in filled) or not any(map(differs, range(len(filled)))):
         return list(values)
     found = []
     for of, size in zip(values, sizes, strict=True):
-        rank = np.empty(len(of))
-        rank[np.lexsort((-size, of))] = (np.arange(len(of)) + 0.5) / max(len(of), 1)
+        # Equal outlines have equal ranks, and stay equal.
+        _, place, counts = np.unique(np.stack([of, -size]), axis=1, return_inverse=True, return_counts=True)
+        rank = ((np.cumsum(counts) - counts / 2) / max(len(of), 1))[place]
         quantiles = [np.interp(rank, (np.arange(len(one)) + 0.5) / len(one), np.sort(one)) for one in filled]
         found.append(np.max([of, *quantiles], axis=0))
     return found

@@ -226,8 +226,8 @@ def _checked(name: str, ensemble: Ensemble) -> _Checked:
         for shape, size, image in zip(shapes, sizes.tolist(), ensemble.images.tolist(), strict=True)
         if len(shape) >= _MIN_COMPARED_VERTICES
     ]
-    traced = ensemble.tracing or ensemble.pixel_size is not None
-    return _Checked(name, findings, keys, 0.0 if traced else float(np.median(counts)), ensemble.tracing)
+    vertices = 0.0 if ensemble.tracing else float(np.median(counts))
+    return _Checked(name, findings, keys, vertices, ensemble.tracing)
 
 
 def _joined(sides: Sequence[_Checked]) -> Quality:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._types import Real
+from .._types import Index, Real
 from ..checks import expect
 from ..progress import cancellation_check
 from .ensemble import PIXEL_COLUMNS, Ensemble
@@ -34,7 +34,10 @@ _MIN_GRID_PLACES, _GRID_ERROR = 8, 0.02
 # Pixels for simulated smoothing at the same pixel size, relative to the simulated pixels.
 _LEAST_PIXEL = 0.25
 # Simulated smoothing is a multiple of this, in pixels, and no less than the second number.
-_SMOOTHING_STEP, _LEAST_SMOOTHING = 0.25, 0.5
+_SMOOTHING_STEP, _LEAST_SMOOTHING = 0.125, 0.5
+# Errors of pixels add up as variances; those of oblong pixels, correlated over longer parts of an outline, as lengths
+# to this power.
+_OBLONG_POWER = 2.4
 # Outlines that are rasterized together.
 _BLOCK = 256
 
@@ -199,12 +202,20 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
     retraced = dense & coarser.any(axis=1)
     if not (fewer | regridded | retraced).any():
         return ensemble
-    rows = np.flatnonzero(retraced)
-    pixel, sigma = _simulation(Precision(*(of[rows] for of in own)), Precision(*(of[rows] for of in wanted)))
     kept = np.ones(len(ensemble), dtype=bool)
-    for index, curve in zip(rows, traced_again([curves[row] for row in rows], pixel, sigma), strict=True):
-        kept[index] = curve is not None
-        curves[index] = curves[index] if curve is None else curve
+
+    def trace(rows: Index, pixel: Real, sigma: Real) -> None:
+        for index, curve in zip(rows, traced_again([curves[row] for row in rows], pixel, sigma), strict=True):
+            kept[index] &= curve is not None
+            curves[index] = curves[index] if curve is None else curve
+
+    # The edges of pixels are exactly a mask, which is traced with its own pixels first: steps would beat with others.
+    edges = retraced & own.pixel.all(axis=1) & ~own.smoothing.any(axis=1) & ~own.step.any(axis=1)
+    trace(rows := np.flatnonzero(edges), own.pixel[rows], np.ones((len(rows), 2)))
+    own = own._replace(smoothing=np.where(edges[:, None], own.pixel, own.smoothing))
+    coarser = (wanted.pixel > _TOLERANCE * own.pixel) | (wanted.smoothing > _TOLERANCE * own.smoothing)
+    rows = np.flatnonzero(retraced & coarser.any(axis=1))
+    trace(rows, *_simulation(Precision(*(of[rows] for of in own)), Precision(*(of[rows] for of in wanted))))
     dropped = ensemble.dropped
     if not kept.all():
         dropped[VANISHED] = dropped.get(VANISHED, 0) + int(np.count_nonzero(~kept))
@@ -219,8 +230,8 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
 def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.outline_smoothing) -> Ensemble:
     """Return the outlines as they would appear in an image with larger pixels.
 
-    Each outline is rasterized, smoothed by what its own pixels and smoothing lack, and traced again. Objects of fewer
-    than 16 of these pixels are left out and counted.
+    Each outline is rasterized at this pixel size, smoothed by the difference between the two smoothings, and traced
+    again. Objects of fewer than 16 of these pixels are left out and counted.
 
     Parameters
     ----------
@@ -258,11 +269,11 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
         raise ValueError(f"the pixel size of {ensemble.name or 'the ensemble'} is unknown: give it")
     if size <= max(ensemble.pixel_size) * _TOLERANCE:
         return ensemble
-    ensemble, none = without_small(ensemble, (size, size)), np.zeros(0)
-    own = np.tile(np.array(ensemble.pixel_size), (len(ensemble), 1))
-    larger = np.full_like(own, size)
-    pixel, sigma = _simulation(*(Precision(none, side, smoothing * side, none, none) for side in (own, larger)))
-    curves = traced_again(ensemble.curves, pixel, sigma)
+    own = np.array(ensemble.pixel_size)
+    ensemble = without_small(ensemble, (size, size))
+    # Variances of Gaussian filters add up: what is left of the smoothing at the larger pixels.
+    left = np.maximum(smoothing * np.sqrt(1 - (own / size) ** 2), _LEAST_SMOOTHING / 4)
+    curves = traced_again(ensemble.curves, np.full((len(ensemble), 2), size), np.tile(left, (len(ensemble), 1)))
     rows = np.array([row for row, curve in enumerate(curves) if curve is not None], dtype=np.intp)
     tracing = ensemble.tracing | {"at_pixel_size": float(size)}
     return ensemble.derived([curve for curve in curves if curve is not None], rows, pixel_size=size, tracing=tracing)
@@ -290,10 +301,12 @@ def _thinned(curve: Real, count: int) -> Real:
 def _simulation(own: Precision, wanted: Precision) -> tuple[Real, Real]:
     """Pixels (N, 2), and smoothing in these pixels (N, 2), that turn outlines into those of the precision wanted.
 
-    Variances of filters add up, and those of the errors of pixels.
+    Variances of filters add up, and those of the errors of pixels nearly do.
     """
     coarse = np.maximum(wanted.pixel, own.pixel)
-    pixel = np.sqrt(np.maximum(wanted.pixel**2 - own.pixel**2, 0))
+    oblong = coarse.max(axis=1, keepdims=True) > _TOLERANCE * coarse.min(axis=1, keepdims=True)
+    power = np.where(oblong, _OBLONG_POWER, 2)
+    pixel = np.maximum(coarse**power - own.pixel**power, 0) ** (1 / power)
     pixel = np.maximum(pixel, _LEAST_PIXEL * np.maximum(coarse, coarse.max(axis=1, keepdims=True) / 4))
     lacking = np.sqrt(np.maximum(wanted.smoothing**2 - own.smoothing**2, 0))
     sigma = np.maximum(_SMOOTHING_STEP * np.rint(lacking / pixel / _SMOOTHING_STEP), _LEAST_SMOOTHING)
@@ -324,7 +337,7 @@ def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real 
             shape = int(ends[:, 0].max()), int(ends[:, 1].sum()) + 1
             plane = rasterize([curve - corner for curve, corner in zip(scaled, corners, strict=True)], shape)
             plane[0, -1] = len(here) + 1  # with a second label it is no mask, whose parts would be numbered
-            traced = traced_labels(plane, recipe, scale=scale)
+            traced = traced_labels(plane, recipe, scale=scale.tolist())
             for label, curve in zip(traced["ids"].tolist(), traced["curves"], strict=True):
                 if label <= len(here):
                     row = here[label - 1]
