@@ -1,4 +1,4 @@
-"""Level and power of the tests with settings other than the defaults, as in docs/two-sample-tests.md.
+"""Level and power of the tests with settings other than the defaults, as in docs/evidence/power.md.
 
     python benchmarks/calibration.py [--only TABLE] [--out docs/results/calibration.json]
 

@@ -1,4 +1,4 @@
-"""How large differences are in real data of ../shared/data, as in docs/two-sample-tests.md.
+"""How large differences are in real data of ../shared/data, as in docs/evidence/power.md.
 
 python benchmarks/effect_sizes.py [--out docs/results/effect-sizes.json]
 """

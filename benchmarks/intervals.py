@@ -1,4 +1,4 @@
-"""Coverage of the bootstrap intervals, as in docs/two-sample-tests.md.
+"""Coverage of the bootstrap intervals, as in docs/evidence/power.md.
 
     python benchmarks/intervals.py [--only TABLE] [--out docs/results/intervals.json]
 

@@ -1,4 +1,4 @@
-"""Measures the results of docs/studies.md, from the paper's data in ../shared/data.
+"""Measures the results of docs/evidence/paper.md, from the paper's data in ../shared/data.
 
 Run as ``python benchmarks/landscape.py [time] [paper] [carried] [battery] [smoothing] [pictures]``; by default, all
 but the pictures. Results are stored in docs/results/studies.json, from which `tools/write_docs.py` makes the tables.
@@ -150,7 +150,7 @@ def smoothed():
     return {"rows": json.loads(table.to_json(orient="records")), "summary": study.summary()}
 
 
-# Tables of docs/studies.md
+# Tables of docs/evidence/paper.md
 
 KINDS = {"defaults": "defaults", "paper": "`Settings.paper()`", "narrow": "with `bandwidth=0.6`"}
 SHOWN_RANKS = (4, 6, 8, 10, 15, 20, 21, 25, 50, 100, 150, 300, 500, 900)

@@ -6,7 +6,7 @@ F1 of the others. Then one model per type of image, trained on five objects of o
 ``--only weights`` prints the weights of the candidates' measurements, fitted to the images of ``mask_corrections``;
 ``--only time`` the processor time of a draft of 1024 × 1024 pixels.
 Run as ``python benchmarks/learning.py [--data FOLDER] [--draws N] [--images 0,1,…] [--only WHAT] [--out FILE]``; the
-file stores F1 as JSON, from which ``tools/write_docs.py`` fills docs/segmentation.md.
+file stores F1 as JSON, from which ``tools/write_docs.py`` fills docs/evidence/segmentation.md.
 """
 
 import argparse

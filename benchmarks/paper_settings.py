@@ -1,4 +1,4 @@
-"""Prints the table of docs/differences-from-the-paper.md, from the paper's grains in ../shared/data."""
+"""Prints the table of docs/evidence/paper.md, from the paper's grains in ../shared/data."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Learning curves of the tests with defaults compared with other tests, as in docs/two-sample-tests.md.
+"""Learning curves of the tests with defaults compared with other tests, as in docs/evidence/power.md.
 
     python benchmarks/power.py power --cases grains --sizes 20 40 --draws 100
     python benchmarks/power.py level --draws 10000
@@ -16,9 +16,9 @@ Only "cells: dlm8, control, cytd" and "made: handedness" had not been looked at 
 concavity were selected again on `CHOSEN`, with other draws and other synthetic outlines than those used here; the
 weights of the elongations in the registered frame were reset after a result for the hearts.
 
-Other tests of undulation use standardized outlines, so that none can confuse elongation with undulation. Elliptic
-Fourier coefficients are from pyefd and the classifier from scikit-learn; MMDAgg and MMD-FUSE are implemented here
-after their papers, as the authors' packages are on no package index.
+Other tests of undulation use standardized outlines, so that none can confuse elongation with undulation. The classifier
+is from scikit-learn; MMDAgg and MMD-FUSE are implemented here after their papers, as the authors' packages are on no
+package index. `rivals.py` adds elliptic Fourier analysis and a classifier with bands.
 """
 
 import argparse
@@ -196,7 +196,6 @@ class Population:
     area: np.ndarray
     aspect: np.ndarray
     concavity: np.ndarray
-    fourier: np.ndarray
 
 
 @cache
@@ -222,18 +221,7 @@ def population(case, side):
         features["area"].to_numpy(),
         features["aspect_ratio"].to_numpy(),
         concavity,
-        fourier(undulation),
     )
-
-
-def fourier(undulation):
-    """Elliptic Fourier coefficients of standardized outlines, invariant to start and rotation; zeros without pyefd."""
-    try:
-        from pyefd import elliptic_fourier_descriptors
-    except ImportError:
-        return np.zeros((len(undulation), 1))
-    points = undulation[:, ::5] * np.sqrt(undulation.shape[1])
-    return np.stack([elliptic_fourier_descriptors(one, order=20, normalize=True).ravel()[3:] for one in points])
 
 
 def drawn(parts):
@@ -353,8 +341,6 @@ def others(some, learned, first, seed):
         ("scale", "MMDAgg"): aggregated(apart_l, weights),
         ("scale", "MMD-FUSE"): fused(apart_l, weights),
     }
-    if some.fourier.any():
-        found["form", "elliptic Fourier, PERMANOVA"] = permuted_p(linear(some.fourier), weights)
     try:
         found["form", "classifier"] = classified(standardized(leading), first, seed)
         found["scale", "classifier"] = classified(standardized(l), first, seed)
@@ -537,15 +523,12 @@ def bound(known, least=SOMETHING):
 
 def power_table(known, least=SOMETHING):
     """Power for 40 outlines per sample, wherever some test has power."""
-    lines = ["| pair | test | a side | found | each part by itself | before | best of the other tests |"]
-    lines.append("|---" * 7 + "|")
+    lines = ["| pair | test | found | each part by itself |", "|---" * 4 + "|"]
     for (case, test, size), cell in sorted(known.items(), key=lambda one: (one[0][1], list(CASES).index(one[0][0]))):
-        best, share = found_by(cell)
-        if size == 40 and max(share, cell["defaults"]) >= least:
+        if size == 40 and max(found_by(cell)[1], cell["defaults"]) >= least:
             parts = "; ".join(f"{m[6:]} {p:.2f}" for m, p in cell.items() if m.startswith("part"))
             name = case + ("" if case in CHOSEN else " *")
-            both = f"{cell['defaults']:.2f} | {parts} | {cell['defaults before']:.2f}"
-            lines.append(f"| {name} | {test} | {size} | {both} | {share:.2f} ({best}) |")
+            lines.append(f"| {name} | {test} | {cell['defaults']:.2f} | {parts} |")
     return "\n".join(lines)
 
 
@@ -581,7 +564,7 @@ def numbers_of_draws(path):
 
 
 def tables_of(folder):
-    """Blocks of docs/two-sample-tests.md by name, from power.csv and level.csv."""
+    """Blocks of docs/evidence/power.md by name, from power.csv and level.csv."""
     known = shares(folder / "power.csv")
     # Cases were named before the standard term was adopted.
     return {
@@ -594,7 +577,7 @@ def tables_of(folder):
 
 
 def tables(options):
-    """Print the tables of docs/two-sample-tests.md, as written by tools/write_docs.py."""
+    """Print the tables of docs/evidence/power.md, as written by tools/write_docs.py."""
     print("\n\n".join(tables_of(options.out.parent).values()))
 
 
@@ -616,7 +599,7 @@ DRAWN = (
 
 
 def draw(options):
-    """Draw learning curves for light and dark pages, readable at 680 pixels."""
+    """Draw learning curves, readable at 680 pixels."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -624,44 +607,35 @@ def draw(options):
 
     known = shares(options.out)
     measured = sorted({size for _, _, size in known})
-    for theme, colors in {
-        "light": ("white", "0.1", "0.6", "#c0392b"),
-        "dark": ("#131416", "0.92", "0.5", "#ff7b6b"),
-    }.items():
-        ground, ink, grey, red = colors
-        plt.rcParams.update({"font.size": 9, "text.color": ink, "axes.labelcolor": ink, "axes.edgecolor": grey})
-        plt.rcParams.update({"xtick.color": ink, "ytick.color": ink, "axes.facecolor": ground})
-        figure, axes = plt.subplots(4, 3, figsize=(6.8, 7.6), sharex=True, sharey=True, facecolor=ground)
-        for axis, (test, case) in zip(axes.flat, DRAWN, strict=True):
-            cells = {size: cell for (name, of, size), cell in sorted(known.items()) if (name, of) == (case, test)}
-            sizes = list(cells)
-            for method in dict.fromkeys(
-                m for cell in cells.values() for m in cell if not m.startswith(("def", "part"))
-            ):
-                axis.plot(sizes, [cell.get(method, np.nan) for cell in cells.values()], color=grey, lw=0.7, alpha=0.8)
-            for method, style in (("defaults before", ":"), ("defaults", "-")):
-                values = [cell[method] for cell in cells.values()]
-                axis.plot(sizes, values, style, color=red, lw=2, marker="o" if style == "-" else None, ms=4)
-            axis.axhline(LEVEL, color=ink, lw=0.6, ls="--")
-            axis.set(xscale="log", xlim=(0.9 * measured[0], 1.1 * measured[-1]), ylim=(0, 1.04), yticks=[0, 0.5, 1])
-            axis.set_xticks(measured, map(str, measured))
-            axis.minorticks_off()
-            axis.spines[["top", "right"]].set_visible(False)
-            kind, _, detail = case.partition(": ")
-            axis.set_title(f"{test}: {kind}\n{detail or 'two fields'}", fontsize=9)
-        lines = [
-            mpl.lines.Line2D([], [], color=red, lw=2, marker="o", ms=4),
-            mpl.lines.Line2D([], [], color=red, lw=2, ls=":"),
-            mpl.lines.Line2D([], [], color=grey, lw=0.9),
-            mpl.lines.Line2D([], [], color=ink, lw=0.6, ls="--"),
-        ]
-        words = ["defaults", "defaults before", "other tests", "level 0.05"]
-        figure.legend(lines, words, loc="upper center", ncols=4, frameon=False, labelcolor=ink)
-        figure.supxlabel("outlines a side", fontsize=10)
-        figure.supylabel("share of draws in which the difference is found", fontsize=10)
-        figure.tight_layout(rect=(0, 0, 1, 0.965))
-        figure.savefig(options.figure.with_stem(f"{options.figure.stem}-{theme}"), dpi=200, facecolor=ground)
-        plt.close(figure)
+    ink, grey, red = "0.1", "0.6", "#c0392b"
+    plt.rcParams.update({"font.size": 9, "text.color": ink, "axes.labelcolor": ink, "axes.edgecolor": grey})
+    figure, axes = plt.subplots(4, 3, figsize=(6.8, 7.6), sharex=True, sharey=True)
+    for axis, (test, case) in zip(axes.flat, DRAWN, strict=True):
+        cells = {size: cell for (name, of, size), cell in sorted(known.items()) if (name, of) == (case, test)}
+        sizes = list(cells)
+        for method in dict.fromkeys(m for cell in cells.values() for m in cell if not m.startswith(("def", "part"))):
+            axis.plot(sizes, [cell.get(method, np.nan) for cell in cells.values()], color=grey, lw=0.7, alpha=0.8)
+        for method, style in (("defaults before", ":"), ("defaults", "-")):
+            values = [cell[method] for cell in cells.values()]
+            axis.plot(sizes, values, style, color=red, lw=2, marker="o" if style == "-" else None, ms=4)
+        axis.axhline(LEVEL, color=ink, lw=0.6, ls="--")
+        axis.set(xscale="log", xlim=(0.9 * measured[0], 1.1 * measured[-1]), ylim=(0, 1.04), yticks=[0, 0.5, 1])
+        axis.set_xticks(measured, map(str, measured))
+        axis.minorticks_off()
+        axis.spines[["top", "right"]].set_visible(False)
+        kind, _, detail = case.partition(": ")
+        axis.set_title(f"{test}: {kind}\n{detail or 'two fields'}", fontsize=9)
+    lines = [
+        mpl.lines.Line2D([], [], color=red, lw=2, marker="o", ms=4),
+        mpl.lines.Line2D([], [], color=red, lw=2, ls=":"),
+        mpl.lines.Line2D([], [], color=grey, lw=0.9),
+        mpl.lines.Line2D([], [], color=ink, lw=0.6, ls="--"),
+    ]
+    figure.legend(lines, ["defaults", "defaults before", "other tests", "level 0.05"], loc="upper center", ncols=4)
+    figure.supxlabel("outlines a side", fontsize=10)
+    figure.supylabel("share of draws in which the difference is found", fontsize=10)
+    figure.tight_layout(rect=(0, 0, 1, 0.965))
+    figure.savefig(options.figure, dpi=110)
 
 
 def main():

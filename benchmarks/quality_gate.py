@@ -1,6 +1,7 @@
 """False alarms of the quality checks: findings in sets with good outlines, by check; and, finally, in bad ones.
 
-Prints the table of docs/segmentation.md. Run as ``python benchmarks/quality_gate.py [--data FOLDER] [--splits N]``.
+Prints the table of docs/evidence/segmentation.md. Run as ``python benchmarks/quality_gate.py [--data FOLDER]
+[--splits N]``.
 """
 
 import argparse

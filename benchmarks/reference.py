@@ -1,10 +1,11 @@
-"""False alarms and power of `Reference`, by simulation and on real images; results of docs/how-to/reference.md.
+"""False alarms and power of `Reference`, by simulation and on real images; results of docs/evidence/reference.md.
 
 python benchmarks/reference.py levels | real | made | days | chart | discoveries | cost
     [--repetitions N] [--seed S] [--data FOLDER] [--out docs/results/reference.json]
 
 `levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts and
-vertebrae (data beside the repository: docs/data.md), held out or of another kind; by `Reference`, by other scores of
+vertebrae (data beside the repository: docs/contributing/data.md), held out or of another kind; by `Reference`, by
+other scores of
 the same outlines, and by two rivals. `made`: the same on outlines that differ in one respect; what is found in form
 and in scale shows what leaks. `days`: another day, and references of several days. `chart`: false alarms over 200
 images, and delays. `discoveries`: false discovery rate over a folder. `cost`: seconds for 1000 images of 200 outlines.

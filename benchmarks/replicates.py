@@ -1,4 +1,4 @@
-"""Level and power of the tests of replicates, by simulation; results of docs/experiment.md.
+"""Level and power of the tests of replicates, by simulation; results of docs/evidence/experiments.md.
 
 python benchmarks/replicates.py levels | given | small | power | family | equivalence | position | outlines | cost |
     real [--designs N] [--seed S] [--only NAME] [--out benchmarks/replicates.csv]
@@ -9,7 +9,8 @@ assumption fails. `power`: compared with an oracle's t-test of the shifted compo
 `family`: family-wise error of several contrasts. `equivalence`: how often groups that differ by exactly the margin are
 declared equivalent. `position`: dependence of shape on position, without and with a gradient. `outlines`: whole
 experiments on synthetic outlines, from images to the table. `cost`: of permutations. `real`: random subsets of real
-fields and people, of one condition and of two (data beside the repository: docs/data.md). With `--out` the counts are
+fields and people, of one condition and of two (data beside the repository: docs/contributing/data.md). With `--out`
+the counts are
 stored in a file, from which tools/write_docs.py makes the tables; cells already there with the same seed are skipped.
 """
 
@@ -178,7 +179,7 @@ def print_row(name, icc, p_values, least):
 
 
 def table_of(path, what):
-    """A table of docs/experiment.md from the counts of all seeds: one row per design, rates by correlation.
+    """A table of docs/evidence/experiments.md from the counts of all seeds: one row per design, rates by correlation.
 
     ↑ and ↓ mark rates whose Wilson interval is above, or below, the level, in null designs.
     """

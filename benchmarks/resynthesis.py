@@ -1,4 +1,4 @@
-"""Level and power of the control experiment by resynthesis, as in docs/explanations.md.
+"""Level and power of the control experiment by resynthesis, as in docs/evidence/explanations.md.
 
 Run as ``python benchmarks/resynthesis.py [--out docs/results/resynthesis.json]``. Two ensembles of small random
 outlines, equal or with a known difference, go through the whole pipeline to the four swaps, many times. A part that

@@ -1,7 +1,7 @@
 """Segment every image of the real data with documented settings and compare with the reference.
 
-Prints the tables of docs/segmentation.md: counts found and in the reference, mean IoU of matched objects, fraction of
-reference objects matched; then the time of a preview and of tracing 5000 labels.
+Prints the tables of docs/evidence/segmentation.md: counts found and in the reference, mean IoU of matched objects,
+fraction of reference objects matched; then the time of a preview and of tracing 5000 labels.
 With ``--examples``: segmentation by example, with five painted objects per image, compared with documented settings.
 Run as ``python benchmarks/segmentation.py [--data FOLDER] [--quick] [--examples] [--draws N]``.
 """

@@ -4,7 +4,7 @@
 
 Stages are in processor time over all threads, which is least affected by other load. Each case runs in a separate
 process, whose peak memory is reported. `--out` stores the table, from which `tools/write_docs.py` makes that of
-docs/speed.md and the sentence of the README.
+docs/evidence/speed.md and the sentence of the README.
 The outlines are star-shaped Fourier blobs of 60 to 400 vertices with noisy harmonics, random rotation and start;
 timings do not depend on their differences. Kernels are compiled beforehand. `--largest 100000` adds the largest case.
 

@@ -1,4 +1,4 @@
-"""Processor time and memory of the permutation test compared with hyppo, as in docs/two-sample-tests.md.
+"""Processor time and memory of the permutation test compared with hyppo, as in docs/evidence/power.md.
 
     python benchmarks/two_sample.py [--largest N] [--no-peer] [--out docs/results/two-sample.json]
 

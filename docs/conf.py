@@ -8,7 +8,6 @@ from pathlib import Path
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from numpydoc.xref import DEFAULT_LINKS
-from sphinx.transforms import SphinxTransform
 
 import napari_shape_ensembles
 from napari_shape_ensembles import io, samples
@@ -64,29 +63,6 @@ def math(self, node, *, block):
     raise nodes.SkipNode
 
 
-class Themes(SphinxTransform):
-    """Shows `x-light` or `x-dark` by the reader's theme; if a page has only one of them, the other is added."""
-
-    default_priority = 500
-
-    def apply(self, **kwargs):
-        """Mark such images, and add their counterparts."""
-        pictures = list(self.document.findall(nodes.image))
-        named = {image["uri"] for image in pictures}
-        folder = Path(self.env.doc2path(self.env.docname)).parent
-        for image in pictures:
-            theme = next((theme for theme in ("light", "dark") if f"-{theme}" in image["uri"]), None)
-            if theme:
-                other = "dark" if theme == "light" else "light"
-                image["classes"].append(f"only-{theme}")
-                twin = image["uri"].replace(f"-{theme}", f"-{other}")
-                if twin not in named and (folder / twin).exists():
-                    added = image.deepcopy()
-                    added["uri"], added["classes"] = twin, [f"only-{other}"]
-                    image.parent.insert(image.parent.index(image) + 1, added)
-
-
 def setup(app):
-    """Register the renderer and the transform."""
+    """Register the renderer."""
     app.add_html_math_renderer("mathml", (partial(math, block=False), None), (partial(math, block=True), None))
-    app.add_transform(Themes)

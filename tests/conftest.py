@@ -175,7 +175,7 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("data that are not here")
         terminalreporter.write_line(
             f"{len(skipped)} tests skipped: what they read is {MISSING}. Some `python tools/fetch_data.py` brings; "
-            "the paper's curves and figures state no licence and cannot be copied. See docs/data.md; "
+            "the paper's curves and figures state no licence and cannot be copied. See docs/contributing/data.md; "
             "--require-shared-data has these tests fail."
         )
 

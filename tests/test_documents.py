@@ -18,7 +18,15 @@ import napari_shape_ensembles as shape_ensembles
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+TREES = ("tutorials", "how-to", "explanation", "reference", "evidence", "contributing")
+BUILT = [
+    DOCS / "index.md",
+    DOCS / "install.md",
+    *(page for tree in TREES for page in sorted((DOCS / tree).rglob("*.md"))),
+]
+# Pages with cells are run when the site is built, the tutorials below.
+PAGES = [ROOT / "README.md", *(page for page in BUILT if "{code-cell}" not in page.read_text(encoding="utf-8"))]
+GENERATED = ("reference/api", "reference/cli.md", "reference/settings.md")
 ROOMS = (
     *("outlines", "shapes", "mmd", "comparison", "explanation"),
     *("inspection", "studies", "io", "samples"),
@@ -163,7 +171,7 @@ def test_docks_are_in_the_documented_menu():
     manifest = yaml.safe_load((ROOT / "src" / "napari_shape_ensembles" / "napari.yaml").read_text(encoding="utf-8"))[
         "contributions"
     ]
-    pages = [" ".join(page.read_text(encoding="utf-8").split()) for page in [ROOT / "README.md", *DOCS.glob("*.md")]]
+    pages = [" ".join(page.read_text(encoding="utf-8").split()) for page in [ROOT / "README.md", *BUILT]]
     named = {found for page in pages for found in re.findall(r"Plugins > napari-shape-ensembles > (\w[\w ]*\w)", page)}
     assert named
     assert named <= {widget["display_name"] for widget in manifest["widgets"]}
@@ -171,7 +179,7 @@ def test_docks_are_in_the_documented_menu():
 
 
 def test_the_reference_lists_every_public_name_exactly_once():
-    names = [name for page in DOCS.glob("api/*.md") for name in load("write_docs").documented(page)]
+    names = [name for page in DOCS.glob("reference/api/*.md") for name in load("write_docs").documented(page)]
     public = {f"{shape_ensembles.__name__}.{name}" for name in shape_ensembles.__all__}
     for module in (importlib.import_module(f"{shape_ensembles.__name__}.{room}") for room in ROOMS):
         own = {name: getattr(module, name) for name in module.__all__}
@@ -185,7 +193,7 @@ def test_the_reference_lists_every_public_name_exactly_once():
 
 
 def test_every_object_of_the_reference_has_an_example():
-    for name in (name for page in DOCS.glob("api/*.md") for name in load("write_docs").documented(page)):
+    for name in (name for page in DOCS.glob("reference/api/*.md") for name in load("write_docs").documented(page)):
         module, _, attribute = name.rpartition(".")
         value = getattr(importlib.import_module(module), attribute)
         # Not the text that a constant has of its type, or an exception of its parents.
@@ -194,16 +202,36 @@ def test_every_object_of_the_reference_has_an_example():
 
 
 def test_heading_levels_are_not_skipped():
-    for page in DOCS.rglob("*.md"):
-        if "_build" not in page.parts:
-            text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-            levels = [len(found) for found in re.findall(r"^(#+) ", text, flags=re.MULTILINE)]
-            assert levels[0] == 1, page.name
-            assert all(below <= above + 1 for above, below in pairwise(levels)), page.name
+    for page in BUILT:
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        levels = [len(found) for found in re.findall(r"^(#+) ", text, flags=re.MULTILINE)]
+        assert levels[0] == 1, page.name
+        assert all(below <= above + 1 for above, below in pairwise(levels)), page.name
 
 
 def test_links_between_documents_resolve():
-    for page in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]:
+    for page in [*ROOT.glob("*.md"), *(ROOT / ".github").glob("*.md"), *BUILT]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
-            if "_build" not in page.parts:
-                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def words_of(page):
+    """Words of a page, as a reader sees it: without comments, and without the bars and dashes of tables."""
+    text = re.sub(r"<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return len([word for word in text.split() if re.search(r"\w", word)])
+
+
+def test_the_documents_stay_short():
+    """What a user reads, the supplement that proves, and the README."""
+    generated = [page for page in BUILT if any(name in str(page) for name in GENERATED)]
+    evidence, ours = ([page for page in BUILT if page.parent.name == tree] for tree in ("evidence", "contributing"))
+    read = set(BUILT) - {*generated, *evidence, *ours}
+    assert sum(map(words_of, read)) <= 30_000
+    assert sum(map(words_of, evidence)) <= 15_000
+    assert words_of(ROOT / "README.md") <= 700
+
+
+def test_pictures_take_at_most_four_megabytes():
+    """Each new version of a picture stays in the history for good."""
+    sizes = {path.name: path.stat().st_size for path in (DOCS / "images").iterdir()}
+    assert sum(sizes.values()) <= 4 * 2**20, sorted(sizes, key=sizes.get)[-5:]

@@ -25,8 +25,8 @@ ON_CONDA = {"matplotlib": "matplotlib-base"}
 @pytest.fixture(scope="module")
 def built():
     names: dict = {}
-    exec((ROOT / "hatch_build.py").read_text(encoding="utf-8"), names)
-    metadata = {"version": PROJECT["version"]}
+    exec((ROOT / "tools" / "hatch_build.py").read_text(encoding="utf-8"), names)
+    metadata = {"version": "0.1.0"}
     names["CustomMetadataHook"](str(ROOT), ADDRESSES).update(metadata)
     return metadata
 
@@ -41,22 +41,24 @@ def test_every_link_of_the_packaged_readme_is_absolute(built):
 
 
 def test_project_links_are_derived_from_one_address(built):
-    assert {"Documentation", "Source", "Issues", "Changelog"} == set(built["urls"])
+    # napari's hub takes the repository from one of the first two.
+    names = ["Homepage", "Source Code", "Documentation", "Bug Tracker", "User Support", "Changelog"]
+    assert set(names) == set(built["urls"])
     repository = ADDRESSES["repository"]
     assert all(link.startswith(repository) for name, link in built["urls"].items() if name != "Documentation")
 
 
 def test_the_conda_recipe_has_the_dependencies_of_the_project():
-    recipe = yaml.safe_load((ROOT / "packaging" / "conda-forge" / "recipe.yaml").read_text(encoding="utf-8"))
+    recipe = yaml.safe_load((ROOT / "tools" / "conda-forge" / "recipe.yaml").read_text(encoding="utf-8"))
     asked = dict(re.fullmatch(r"([\w-]+) ?(>=.*)", line).groups() for line in recipe["requirements"]["run"][1:])
     declared = dict(re.fullmatch(r"([\w-]+)(>=.*)", line).groups() for line in PROJECT["dependencies"])
     assert asked == {ON_CONDA.get(name, name): least for name, least in declared.items()}
     plugin = dict(re.fullmatch(r"([\w-]+)(?:\[.*\])?(>=.*)", line).groups() for line in EXTRAS["napari"])
     assert recipe["requirements"]["run_constraints"] == [f"{name} {least}" for name, least in plugin.items()]
     assert PYPROJECT["build-system"]["requires"] == [
-        line.replace(" ", "") for line in recipe["requirements"]["host"] if "hatchling" in line
+        line.replace(" ", "") for line in recipe["requirements"]["host"] if "hatch" in line
     ]
-    assert recipe["context"]["version"] == PROJECT["version"]
+    assert f"## [{recipe['context']['version']}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert recipe["about"]["license"] == PROJECT["license"]
     for path in recipe["about"]["license_file"]:
         assert (ROOT / path).is_file()
@@ -64,9 +66,27 @@ def test_the_conda_recipe_has_the_dependencies_of_the_project():
     assert PROJECT["scripts"] == {command: target}
 
 
-def test_the_changelog_has_a_section_for_the_version():
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(rf"^## \[{re.escape(PROJECT['version'])}\] - \d{{4}}-\d\d-\d\d$", changelog, flags=re.MULTILINE)
+def test_a_release_with_placeholders_or_without_notes_is_refused():
+    spec = importlib.util.spec_from_file_location("check_release", ROOT / "tools" / "check_release.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in tool.STATED}
+    notes = "## [Unreleased]\n\n## [0.1.0] - 2026-11-22\n\nFirst release.\n"
+    filled = {name: text.replace("OWNER", "someone") for name, text in texts.items()}
+    assert not [*tool.faults("v0.1.0", filled, notes)]
+    assert [*tool.faults("v0.1.0", {**filled, "pyproject.toml": "https://github.com/OWNER/x"}, notes)]
+    assert len([*tool.faults("v0.2.0", filled, notes)]) == 1
+    assert len([*tool.faults("0.1", filled, "## [Unreleased]\n\n- A change.\n\n## [0.1] - 2026-11-22\n")]) == 2
+    steps = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    assert 'python tools/check_release.py "$GITHUB_REF_NAME"' in steps
+
+
+def test_links_of_a_development_version_lead_to_the_main_branch():
+    names: dict = {}
+    exec((ROOT / "tools" / "hatch_build.py").read_text(encoding="utf-8"), names)
+    metadata = {"version": "0.1.1.dev3+g1234567"}
+    names["CustomMetadataHook"](str(ROOT), ADDRESSES).update(metadata)
+    assert "/blob/main/" in metadata["readme"]["text"]
 
 
 @pytest.fixture

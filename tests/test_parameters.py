@@ -1,6 +1,7 @@
 """Declared parameters: valid values, and what is derived from the declarations."""
 
 from dataclasses import dataclass
+from inspect import signature
 from typing import Literal
 
 import numpy as np
@@ -160,3 +161,13 @@ def test_the_docstring_lists_every_parameter_before_raises():
         assert f"\n{name} : " in head
     assert "\nwidth : float, default 3.0\n    How wide. Between 0 and 50 px." in head
     assert "ValueError" in tail
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("alpha", "significance"), ("n_permutations", "permutations"), ("landmark", "landmarks"), ("ranks", "rank")],
+)
+def test_an_unknown_setting_suggests_the_nearest_name(given, meant):
+    with pytest.raises(TypeError, match=f"Settings has no parameter '{given}'; do you mean {meant}"):
+        Settings(**{given: 1})
+    assert "landmarks" in signature(Settings).parameters  # as help shows it

@@ -22,7 +22,7 @@ def tool():
 
 
 def test_the_settings_page_is_up_to_date_and_complete(tool):
-    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     assert page == tool.page(), REMEDY
     for cls in (Outlines, Settings):
         assert all(f"| `{name}` |" in page for name in parameters_of(cls))

@@ -2,7 +2,7 @@
 
     python tools/check_site.py docs/_build/html
 
-The searches are those of the table in docs/faq.md, each with pages of which one must be among the first three hits.
+Every search of SEARCHES has pages of which one must be among the first three hits.
 They are scored by the site's own `searchtools.js`, run with Node.js.
 """
 
@@ -15,6 +15,52 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HITS = 3
+#: What a reader may search for -> pages that answer it.
+SEARCHES = {
+    "1∧0": "explanation/question, reference/glossary",
+    "ASTM": "reference/features",
+    "batch effect": "reference/glossary, how-to/experiment",
+    "batch processing folder": "how-to/open-files",
+    "before and after": "how-to/image-parts",
+    "Cellpose": "how-to/from-cellpose",
+    "CellProfiler": "how-to/from-cellprofiler",
+    "circularity": "reference/features, how-to/descriptors, reference/glossary",
+    "cite": "how-to/report",
+    "classification": "how-to/classify",
+    "command line": "how-to/command-line, reference/cli",
+    "compactness": "reference/features",
+    "conda": "install",
+    "confidence interval": "reference/glossary, explanation/tests",
+    "effect size": "reference/glossary, explanation/tests, how-to/experiment",
+    "elliptic Fourier": "evidence/method-comparison, reference/glossary, how-to/from-momocs",
+    "false positive rate": "reference/glossary, evidence/method-comparison, evidence/power",
+    "Feret": "reference/features",
+    "Feret diameter": "reference/features",
+    "geomorph": "how-to/from-momocs",
+    "how many replicates": "how-to/sample-size, how-to/experiment, how-to/what-data",
+    "ImageJ": "how-to/from-imagej",
+    "install": "install",
+    "limitations": "explanation/limits, how-to/explain",
+    "mixed model": "how-to/experiment, reference/glossary",
+    "Momocs": "how-to/from-momocs",
+    "morphometrics": "reference/glossary, evidence/method-comparison",
+    "MTEX": "how-to/from-mtex",
+    "multiple comparisons": "how-to/multiple-comparisons, reference/glossary",
+    "normality assumption": "how-to/troubleshooting",
+    "PCA": "reference/glossary",
+    "pixel size": "how-to/pixel-size",
+    "principal component analysis": "reference/glossary, explanation/method",
+    "pseudoreplication": "how-to/experiment, reference/glossary, tutorials/experiment",
+    "QuPath": "how-to/open-files, reference/files",
+    "roundness": "reference/features, reference/glossary",
+    "sample size": "how-to/sample-size, reference/glossary",
+    "shape descriptors": "how-to/descriptors",
+    "statistical power": "evidence/power, how-to/sample-size, reference/glossary",
+    "time lapse": "how-to/image-parts",
+    "touching objects": "how-to/segment, how-to/troubleshooting",
+    "troubleshooting": "how-to/troubleshooting",
+    "type I error": "reference/glossary, evidence/power",
+}
 #: HTML that makes a browser load something: scripts, styles, images, fonts. Links for readers do not count.
 LOADED = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed)\b[^>]*\bsrc\s*=\s*["'](?:https?:)?//[^"']+"""
@@ -59,15 +105,6 @@ def loaded_from_elsewhere(site):
                 yield f"{path.relative_to(site)}: {match.group()[:150]}"
 
 
-def searches():
-    """Query → pages that answer it, from the table in docs/faq.md."""
-    text = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
-    table = re.search(r"\| search for \| page \|\n\|---\|---\|\n((?:\|.*\|\n)+)", text)[1]
-    for line in table.splitlines():
-        query, pages = (cell.strip() for cell in line.strip("|").split("|"))
-        yield query, [page.strip() for page in pages.split(",")]
-
-
 def hits(site, queries):
     """Pages found by the site's own search, best first, without duplicates."""
     node = shutil.which("node") or sys.exit("Node.js is needed to run the site's search, and was not found.")
@@ -79,11 +116,10 @@ def hits(site, queries):
 def main(site):
     """Print the errors; returns their number."""
     faults = [f"loaded from elsewhere: {fault}" for fault in loaded_from_elsewhere(site)]
-    asked = dict(searches())
-    for (query, pages), found in zip(asked.items(), hits(site, asked), strict=True):
-        if not set(pages) & set(found[:HITS]):
+    for (query, pages), found in zip(SEARCHES.items(), hits(site, SEARCHES), strict=True):
+        if not set(pages.split(", ")) & set(found[:HITS]):
             faults.append(f"search {query!r}: first are {found[:HITS]}, and none of {pages}")
-    print("\n".join(faults) or f"Nothing is loaded from elsewhere; {len(asked)} searches lead where they should.")
+    print("\n".join(faults) or f"Nothing is loaded from elsewhere; {len(SEARCHES)} searches lead where they should.")
     return len(faults)
 
 

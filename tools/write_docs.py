@@ -38,13 +38,12 @@ mpl.use("Agg")
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 RESULTS = DOCS / "results"
-MANIFEST = ROOT / "src" / "napari_shape_ensembles" / "napari.yaml"
+REFERENCE = DOCS / "reference"
 sys.path[:0] = [str(DOCS / "figures"), str(ROOT / "benchmarks")]
 
 import gallery
 import overview
 import typer
-import yaml
 from PIL import Image
 from real_data import PAIRS
 
@@ -53,10 +52,9 @@ from napari_shape_ensembles import Outlines, Settings, cli, compare, explain, pr
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[.,]\d+)*(?:e-?\d+)?%?")
 #: Script that draws each figure.
 PICTURES = {
-    r"demo\.png": "`make demo`, then `mv demo.png docs/images`",
-    r"(gallery|why)-.*\.png": "`python tools/write_docs.py --measure --only gallery`",
-    r"(dock|bench)-.*\.png": "`sh tools/run.sh script docs/figures/screenshots.py`",
-    r"overview-(light|dark)\.png": "`python docs/figures/overview.py`",
+    r"why-.*\.png": "`python tools/write_docs.py --measure --only gallery`",
+    r"((dock|bench)-.*\.png|walk\.gif)": "`sh tools/run.sh script docs/figures/screenshots.py`",
+    r"overview\.png": "`python docs/figures/overview.py`",
     r"data-flow\.png": "`python docs/figures/architecture.py`",
     r"scale-and-undulation\.png": "`python docs/figures/question.py`",
     r"quadrature\.png": "`python docs/figures/quadrature.py`",
@@ -64,15 +62,8 @@ PICTURES = {
     r"smooth-curves\.png": "`python docs/figures/smooth_curves.py`",
     r"(landscape|smoothing)\.png": "`python benchmarks/landscape.py`",
     r"inspection-costs\.png": "`python benchmarks/inspection.py --figure docs/images/inspection-costs.png`",
-    r"power-(light|dark)\.png": "`python benchmarks/power.py draw --figure docs/images/power.png`",
+    r"power\.png": "`python benchmarks/power.py draw --figure docs/images/power.png`",
 }
-#: Purpose and page of each dock, by its name in the manifest.
-DOCKS = {
-    "Shape bench": ("all steps in one dock, with pages for images, outlines, answer, why and trust", "docks"),
-    "Segment curves": ("its page *Outlines* alone: image to labels and outlines, with a live preview", "segmentation"),
-    "Inspect curves": ("its page *Inspect* alone: which outlines are suspect; two segmentations", "segmentation"),
-}
-
 
 # Measurements
 
@@ -175,7 +166,7 @@ MEASURED = {
 
 
 def samples_table(results):
-    """Rows of docs/samples.md."""
+    """Rows of docs/reference/samples.md."""
     lines = ["| sample | curves | row | undulation p | scale p |", "|---|---|---|---|---|"]
     powder = ("`powder`", "`powder`, proposed recipe", "`powder`, threshold 50", "`powder_outlines`")
     for name in (*powder, "`nuclei`", "`nuclei_labels`", "`cells`"):
@@ -186,17 +177,19 @@ def samples_table(results):
     return "\n".join(lines)
 
 
-def demo_caption(results):
-    """Caption of the first figure."""
-    found = results["samples"]["`powder_outlines`"]
-    scale, form = f"(p = {found['scale']:.2g})", f"(p = {found['undulation']:.2g})"
-    said = {
-        "1∧0": f"The particles differ in scale {scale}; no difference in form is detected {form}.",
-        "0∧0": f"The particles differ in scale {scale} and in form {form}.",
-        "1∧1": f"No difference is detected, in scale {scale} or in form {form}.",
-        "0∧1": f"The particles differ in form {form}; no difference in scale is detected {scale}.",
-    }[found["case"]]
-    return f"*`make demo`: two micrographs of a metal powder, particles outlined by hand. {said}*"
+def seed_words(results):
+    """How often the simulated pairs give the row of their table, and which seeds do not."""
+    expected = dict(zip(results["simulated"], ("1∧1", "1∧0", "0∧1", "0∧0"), strict=True))
+    every = [
+        (f"`{found['sample']}(seed={seed})` gives `{row}`", row == expected[title])
+        for title, found in results["simulated"].items()
+        for seed, row in enumerate(found["rows"])
+    ]
+    seeds = next(iter(results["simulated"].values()))["seeds"]
+    return (
+        f"With the seeds 0 to {seeds - 1}, {sum(right for _, right in every)} of {len(every)} pairs give these rows; "
+        f"{gallery.listed([words for words, right in every if not right] or ['none gives another'])}."
+    )
 
 
 def descriptor_words(results):
@@ -213,7 +206,7 @@ def descriptor_words(results):
 
 
 def real_rows(results):
-    """The table of real pairs in docs/validation.md."""
+    """The table of pairs whose truth is known by construction, in docs/evidence/validation.md."""
     found, paper = results["gallery"], results["paper"]
     rows = (
         ("ice grains, two smoothed halves of one map", "alike", found["Ice grains, two halves alike"]["case"]),
@@ -223,8 +216,6 @@ def real_rows(results):
             found["Ice grains, as mapped and smoothed"]["case"],
         ),
         ("ice grains, one half stretched", "scale", paper["smooth, stretched"]["defaults"]["case"]),
-        ("metal powder, two size fractions", "scale", found["Metal powder"]["case"]),
-        ("cancer cells, a drug against control", "both", found["Osteosarcoma cells, a drug against control"]["case"]),
     )
     lines = ["| pair | expected | row |", "|---|---|---|", *(f"| {' | '.join(cells)} |" for cells in rows)]
     return "\n".join(lines)
@@ -245,16 +236,6 @@ def paper_table(results):
         ]
         lines.append(f"| {pair} | {truth} | {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def speed_words(results):
-    """The sentence in the README."""
-    cases = {case["count"]: case for case in results["speed"]["cases"] if case["settings"].startswith("defaults")}
-    small, large = cases[2000], cases[20_000]
-    return (
-        f"A comparison of 2000 outlines costs {small['processor']:.1f} s of processor time, one of 20 000 "
-        f"{large['processor']:.0f} s; both are shared among processors ([docs/speed.md](docs/speed.md))."
-    )
 
 
 def speed_table(results):
@@ -293,7 +274,7 @@ def large_table(results):
 
 def picture_table(results):
     """Script that draws each figure."""
-    names = sorted(path.name for path in (DOCS / "images").glob("*.png"))
+    names = sorted(path.name for path in (DOCS / "images").iterdir())
     lines = ["| pictures in `docs/images` | generated by |", "|---|---|"]
     for pattern, script in PICTURES.items():
         drawn = [name for name in names if re.fullmatch(pattern, name)]
@@ -304,7 +285,7 @@ def picture_table(results):
 
 
 def method_comparison(results):
-    """The tables of docs/method-comparison.md."""
+    """The tables of docs/evidence/method-comparison.md."""
     import method_comparison as page
 
     return page.tables()
@@ -354,7 +335,7 @@ def command_line(results):
 
 
 def of_studies(name):
-    """Blocks of docs/studies.md from its benchmark."""
+    """Blocks of docs/evidence/paper.md from its benchmark."""
 
     def block(results):
         import landscape
@@ -378,20 +359,25 @@ def documented(page):
             yield name if name.startswith("napari_shape_ensembles") else f"{module}.{name}"
 
 
+def at_top(words):
+    """Words of a page in reference/api, with its links as they are from the folder above."""
+    return re.sub(r"\]\(\.\./(\.\./)?", lambda match: f"]({match[1] or ''}", words)
+
+
 def reference(results):
     """All documented names with their summaries; former anchors on this page lead to their row."""
     parts = []
-    for path in re.findall(r"^api/.*$", (DOCS / "api.md").read_text(encoding="utf-8"), flags=re.MULTILINE):
-        title, _, words, *_ = (DOCS / f"{path}.md").read_text(encoding="utf-8").splitlines()
+    for path in re.findall(r"^api/.*$", (REFERENCE / "api.md").read_text(encoding="utf-8"), flags=re.MULTILINE):
+        title, _, words, *_ = (REFERENCE / f"{path}.md").read_text(encoding="utf-8").splitlines()
         rows = []
-        for name in documented(DOCS / f"{path}.md"):
+        for name in documented(REFERENCE / f"{path}.md"):
             module, _, short = name.rpartition(".")
             value = getattr(import_module(module), short)
             summary = inspect.getdoc(value).splitlines()[0] if callable(value) else "Formats by file extension."
             role = f"{{py:obj}}`{name.removeprefix('napari_shape_ensembles.')} <{name}>`"
             rows.append(f'| <span id="{name}"></span>{role} | {summary} |')
         heading = f"## [{title.removeprefix('# ')}]({path}.md)"
-        parts += [heading, "", words.replace("../", ""), "", "| name | |", "|---|---|", *rows, ""]
+        parts += [heading, "", at_top(words), "", "| name | |", "|---|---|", *rows, ""]
     return "\n".join(parts).rstrip()
 
 
@@ -403,7 +389,7 @@ def paper_power(results):
 
 
 def of_power(name):
-    """One of the tables of docs/two-sample-tests.md."""
+    """One of the tables of docs/evidence/power.md."""
 
     def table(results):
         import power
@@ -421,7 +407,7 @@ def replicates_words(results):
 
 
 def of_replicates(what):
-    """One of the tables of docs/experiment.md."""
+    """One of the tables of docs/evidence/experiments.md."""
 
     def table(results):
         import replicates
@@ -432,7 +418,7 @@ def of_replicates(what):
 
 
 def of_reference(name):
-    """One of the tables of docs/how-to/reference.md."""
+    """One of the tables of docs/evidence/reference.md."""
 
     def table(results):
         known = results["reference"]
@@ -454,22 +440,8 @@ def markdown(rows):
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def dock_table(results):
-    """The docks in the manifest."""
-    manifest = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))["contributions"]
-    lines = ["| dock | purpose | more |", "|---|---|---|"]
-    for widget in manifest["widgets"]:
-        name = widget["display_name"]
-        if name not in DOCKS:
-            sys.exit(f"DOCKS in {__file__} does not say what the dock {name!r} is for")
-        purpose, page = DOCKS[name]
-        lines.append(f"| *{name}* | {purpose} | [docs/{page}.md](docs/{page}.md) |")
-    return "\n".join(lines)
-
-
 PAGES = {
-    DOCS / "gallery.md": lambda results: gallery.gallery_page(results["gallery"]),
-    DOCS / "why-gallery.md": lambda results: gallery.why_page(results["gallery"], results["simulated"]),
+    DOCS / "evidence" / "gallery.md": lambda results: gallery.gallery_page(results["gallery"], results["simulated"]),
 }
 
 
@@ -497,9 +469,7 @@ def formats_table(results):
 
 BLOCKS = {
     "command-line": command_line,
-    "demo-caption": demo_caption,
     "descriptors": descriptor_words,
-    "docks": dock_table,
     "formats": formats_table,
     "large": large_table,
     "method-comparison": method_comparison,
@@ -516,8 +486,8 @@ BLOCKS = {
     },
     "replicates-words": replicates_words,
     "samples": samples_table,
+    "samples-seeds": seed_words,
     "speed": speed_table,
-    "speed-words": speed_words,
     "studies-battery": of_studies("battery_table"),
     "studies-paper": of_studies("paper_table"),
     "studies-paper-words": of_studies("paper_words"),
@@ -605,21 +575,19 @@ def written(results, *, run):
 def undrawn():
     """Figures that no known script draws, or that no page shows."""
     shown = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *DOCS.rglob("*.md")))
-    for path in sorted((DOCS / "images").glob("*.png")):
+    for path in sorted((DOCS / "images").iterdir()):
         if sum(bool(re.fullmatch(pattern, path.name)) for pattern in PICTURES) != 1:
             yield f"{path.name}: say in PICTURES which one script draws it"
-        if path.name not in shown and path.name.replace("-dark", "-light") not in shown:
+        if f"images/{path.name}" not in shown:
             yield f"{path.name}: no page shows it"
 
 
 def outdated(results):
     """Figures that disagree with the stored results."""
-    found = results["samples"]["`powder_outlines`"]
-    said = overview.words(found["case"], found["scale"], found["undulation"])
-    for path in sorted((DOCS / "images").glob("overview-*.png")):
-        with Image.open(path) as picture:
-            if picture.info.get("Description") != said:
-                yield f"{path.name} says {picture.info.get('Description')!r}, should be {said!r}: draw it anew"
+    said = overview.words(results["gallery"][overview.HEADING])
+    with Image.open(DOCS / "images" / "overview.png") as picture:
+        if picture.info.get("Description") != said:
+            yield f"overview.png says {picture.info.get('Description')!r}, should be {said!r}: draw it anew"
 
 
 # Comparison

@@ -1,4 +1,4 @@
-"""Generate files from the declared parameters: `docs/settings.md` and napari's preferences in the manifest.
+"""Generate files from the declared parameters: `docs/reference/settings.md` and napari's preferences in the manifest.
 
 Run `python tools/write_settings.py` after changing a parameter of `Outlines` or `Settings`; a test fails until then.
 With `--check` it writes nothing, and reports outdated files.
@@ -15,7 +15,7 @@ from napari_shape_ensembles import Outlines, Settings
 from napari_shape_ensembles.parameters import Parameter, parameters_of, when_words
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "settings.md"
+PAGE = ROOT / "docs" / "reference" / "settings.md"
 MANIFEST = ROOT / "src" / "napari_shape_ensembles" / "napari.yaml"
 # Settings of a comparison whose initial value can be set in napari's preferences.
 PREFERRED = ("significance", "permutations", "landmarks", "rank")
@@ -24,7 +24,7 @@ _HEAD = """# All settings
 
 Every choice from an image to the result, with its default and range. The same names are arguments of `Outlines(...)`
 and `Settings(...)`, entries of the tables `[outlines]` and `[analysis]` in a [file of settings](files.md#settings),
-and names for `--set` on the [command line](files.md#the-command-line). The docks show them in the same groups. *This
+and names for `--set` on the [command line](../how-to/command-line.md). The docks show them in the same groups. *This
 page is written by `tools/write_settings.py` from the declarations in the code.*
 """
 _BLOCK = re.compile(r"(?<=      title: Comparison\n      properties:\n).*?(?=        colormap:\n)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""Draws docs/images/quadrature.png and stores the table of docs/quadrature.md: convergence on a Cassini oval.
+"""Draws docs/images/quadrature.png and stores the table of docs/explanation/geometry.md: convergence on a Cassini oval.
 
 python docs/figures/quadrature.py    (needs matplotlib, and ../shared/data beside the repository)
 """

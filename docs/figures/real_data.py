@@ -1,6 +1,6 @@
 """Pairs of real ensembles from `tests/data`, and from the folder `shared/data` beside the repository.
 
-They are described in docs/data.md.
+They are described in docs/contributing/data.md.
 """
 
 from collections.abc import Callable
@@ -87,31 +87,31 @@ def battery(name):
 GRAINS, POWDER, CELLS = "paper/pil184_grains.npz", "ampis_powder/polygons.npz", "osteosarcoma_cells/cells.npz"
 AGED_24 = ("800C-24H-Q-2", "800C-24H-Q-4", "800C-24H-Q-6")
 AGED_85 = ("800C-85H-Q-1", "800C-85H-Q-5", "800C-85H-Q-6")
+UNLICENSED = "The data state no license: an outsider cannot repeat this pair."
 PAIRS = (
     Pair(
         "Ice grains, as mapped and smoothed",
-        "Two halves of one orientation map (EBSD) of ice. A keeps the steps of the measuring grid, B was smoothed: the "
-        "same kind of grain, but rougher outlines.",
+        "Two halves of one orientation map (EBSD) of ice. A keeps the steps of the measuring grid, B was smoothed: A's "
+        f"outlines are rougher for that reason alone. {UNLICENSED}",
         (GRAINS,),
         lambda: (grains("hlf1_noisy", "half 1, unsmoothed"), grains("hlf2_smooth5", "half 2, smoothed")),
     ),
     Pair(
         "Ice grains, two halves alike",
-        "The two halves of the same map, both smoothed. No difference is expected.",
+        f"The two halves of the same map, both smoothed. No difference is expected. {UNLICENSED}",
         (GRAINS,),
         lambda: (grains("hlf1_smooth5", "half 1, smoothed"), grains("hlf2_smooth5", "half 2, smoothed")),
     ),
     Pair(
         "Metal powder",
-        "Particles drawn by hand in two micrographs of one powder. The particles are nearly round in both, the images "
-        "show different size fractions.",
+        "Particles drawn by hand in two tiles of one scan of one powder. Nothing is known of a difference.",
         (POWDER,),
         lambda: (powder(0, "image 1"), powder(1, "image 2")),
     ),
     Pair(
         "Battery particles, new and old",
         "Cathode particles before and after cycling, at the stronger smoothing. The paper reports that their "
-        "shapes differ.",
+        f"shapes differ. {UNLICENSED}",
         ("paper/battery_curves.npz",),
         lambda: (battery("new"), battery("old")),
     ),
@@ -130,7 +130,7 @@ PAIRS = (
     Pair(
         "Carbides in steel, 24 h against 85 h at 800 °C",
         "Three images per aging time, their outlines pooled. The magnification of the images was not recorded, so "
-        "sizes are compared in pixels.",
+        "sizes are compared in pixels. The images are under the MIT license (`tools/fetch_data.py`).",
         tuple(f"uhcs_spheroidite/{name}_mask.png" for name in (*AGED_24, *AGED_85)),
         lambda: (steel(AGED_24, "24 h"), steel(AGED_85, "85 h")),
         (AGED_24, AGED_85),

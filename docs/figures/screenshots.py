@@ -1,6 +1,4 @@
-"""Draws docs/images/dock-*.png and bench-*.png: each page of the bench, and both other docks, in a napari window.
-
-In both the dark and the light theme.
+"""Draws docs/images/dock-*.png, bench-*.png and walk.gif: pages of the bench, and both other docks, in a napari window.
 
 Run as ``sh tools/run.sh script docs/figures/screenshots.py [--only bench] [--out FOLDER] [--size 1280x800]``; without
 a screen it uses a virtual one.
@@ -13,7 +11,7 @@ from pathlib import Path
 import napari
 import numpy as np
 from napari.settings import get_settings
-from PIL import Image
+from PIL import Image, ImageDraw
 from qtpy.QtCore import QEventLoop, QTimer
 from skimage.data import coins
 from skimage.draw import ellipse
@@ -22,7 +20,7 @@ from napari_shape_ensembles import Outlines
 
 IMAGES = Path(__file__).resolve().parents[1] / "images"
 PLUGIN = "napari-shape-ensembles"
-THEMES = ("dark", "light")
+THEME = "dark"
 GAP = 16
 SIZE = [1280, 800]  # of a window
 
@@ -37,12 +35,12 @@ def wait(signal=None, milliseconds=600):
     loop.exec()
 
 
-def opened(theme, size=None):
-    """A viewer with a theme."""
-    get_settings().appearance.theme = theme
+def opened():
+    """A viewer in the one theme of the pictures."""
+    get_settings().appearance.theme = THEME
     viewer = napari.Viewer(title="Shape ensembles")
-    viewer.theme = theme
-    viewer.window.resize(*(size or SIZE))
+    viewer.theme = THEME
+    viewer.window.resize(*SIZE)
     return viewer
 
 
@@ -53,7 +51,6 @@ def dock_of(viewer, name):
 
 def window_picture(viewer, name, out):
     """Save the whole window as a file."""
-    viewer.reset_view()
     wait()
     viewer.screenshot(str(out / f"{name}.png"), canvas_only=False, flash=False)
     made_small(out / f"{name}.png")
@@ -67,73 +64,60 @@ def made_small(path):
 
 
 def draw_bench(out):
-    """Each page of the bench, from two images to a result and its sensitivity; and the table of an experiment."""
-    for theme in THEMES:
-        viewer = opened(theme)
-        viewer.open_sample(PLUGIN, "powder")
-        bench = dock_of(viewer, "Shape bench")
-        session = bench.session
+    """Pages of the bench, from two images to a result and its sensitivity; and the contrasts of an experiment."""
+    viewer = opened()
+    viewer.open_sample(PLUGIN, "powder")
+    bench = dock_of(viewer, "Shape bench")
+    session = bench.session
 
-        def keep(name, theme=theme, viewer=viewer):
-            wait()
-            viewer.reset_view()  # as in the bench once the docks have their final size
-            wait(milliseconds=2000)
-            viewer.screenshot(str(out / f"bench-{name}-{theme}.png"), canvas_only=False, flash=False)
-            made_small(out / f"bench-{name}-{theme}.png")
-            print(theme, name)
+    def keep(name, viewer=viewer):
+        wait()
+        viewer.reset_view()  # as in the bench once the docks have their final size
+        wait(milliseconds=2000)
+        window_picture(viewer, f"bench-{name}", out)
 
-        keep("images")
-        bench.next.click()
-        while session.proposing.result is None:
-            wait(milliseconds=100)
-        while not bench.next.isEnabled() or session.segmentation.previewer.busy:
-            wait(milliseconds=100)
-        wait(milliseconds=1500)
-        keep("outlines")
-        # Chosen visually in the preview, as in docs/samples.md.
-        session.choices.set(Outlines(method="manual", threshold=50))
-        wait(milliseconds=3000)
-        bench.next.click()
-        while session.explanation.result is None:
-            wait(milliseconds=100)
-        keep("answer")
-        answer = bench.pages["Answer"]
-        answer.results.explore.click()
-        answer.comparison.selection.pick([int(np.argmax(answer.result.distances["undulation"]))])
-        wait(milliseconds=1500)
-        window_picture(viewer, f"dock-curves-{theme}", out)
-        viewer.window.remove_dock_widget(answer.curve_window.explorer)
-        bench.next.click()
-        keep("why")
-        bench.next.click()
-        trust = bench.pages["Trust"].show_tab(0)
-        trust.run_button.click()
-        wait(trust.finished)
-        keep("trust")
-        session.choices.set(settings=replace(session.choices.settings, permutations=200))
-        ranges = {"ranks": "5, 20-100:20", "landmarks": "100, 200", "sigmas": "0-4"}
-        for place, name in ((1, "rank"), (2, "smoothing")):
-            study = bench.pages["Trust"].show_tab(place)
-            for swept, line in study.ranges.items():
-                line.setText(ranges[swept])
-            study.run_button.click()
-            wait(study.finished, 3000)
-            keep(name)
-        viewer.close()
-        viewer = opened(theme)
-        fields(viewer)
-        bench = dock_of(viewer, "Shape bench")
-        bench.pages["Images"].fill.click()
-        keep("design", viewer=viewer)
-        bench.show_page(1)
-        while not bench.next.isEnabled():
-            wait(milliseconds=100)
-        bench.next.click()
-        while bench.session.comparison.answer is None:
-            wait(milliseconds=100)
-        wait(milliseconds=1500)
-        keep("experiment", viewer=viewer)
-        viewer.close()
+    keep("images")
+    bench.next.click()
+    while session.proposing.result is None:
+        wait(milliseconds=100)
+    while not bench.next.isEnabled() or session.segmentation.previewer.busy:
+        wait(milliseconds=100)
+    wait(milliseconds=1500)
+    keep("outlines")
+    # Chosen visually in the preview, as in docs/reference/samples.md.
+    session.choices.set(Outlines(method="manual", threshold=50))
+    wait(milliseconds=3000)
+    bench.next.click()
+    while session.explanation.result is None:
+        wait(milliseconds=100)
+    keep("answer")
+    answer = bench.pages["Answer"]
+    answer.results.explore.click()
+    answer.comparison.selection.pick([int(np.argmax(answer.result.distances["undulation"]))])
+    wait(milliseconds=1500)
+    window_picture(viewer, "dock-curves", out)
+    viewer.window.remove_dock_widget(answer.curve_window.explorer)
+    bench.next.click()
+    keep("why")
+    bench.next.click()
+    trust = bench.pages["Trust"].show_tab(0)
+    trust.run_button.click()
+    wait(trust.finished)
+    keep("trust")
+    viewer.close()
+    viewer = opened()
+    fields(viewer)
+    bench = dock_of(viewer, "Shape bench")
+    bench.pages["Images"].fill.click()
+    bench.show_page(1)
+    while not bench.next.isEnabled():
+        wait(milliseconds=100)
+    bench.next.click()
+    while bench.session.comparison.answer is None:
+        wait(milliseconds=100)
+    wait(milliseconds=1500)
+    keep("experiment", viewer=viewer)
+    viewer.close()
 
 
 def fields(viewer):
@@ -153,30 +137,63 @@ def fields(viewer):
 
 def draw_segment(out):
     """The live preview, and an inspection of the remaining objects."""
-    for theme in THEMES:
-        viewer = opened(theme)
-        viewer.add_image(coins(), name="coins")
-        dock = dock_of(viewer, "Segment curves")
-        choices = dock.session.choices
-        choices.set(recipe=replace(choices.recipe, background=60, smoothing=2, min_size=200, min_area=500))
-        wait(dock.previewed, 1000)
-        window_picture(viewer, f"dock-segment-{theme}", out)
-        dock.run_button.click()
-        wait(dock.finished)
-        viewer.window.remove_dock_widget(dock)
-        inspect = dock_of(viewer, "Inspect curves")
-        inspect.inspection.a.choose(viewer.layers["coins labels"])
-        inspect.run_button.click()
-        wait(inspect.finished)
-        inspect.inspection.set_reviewer("me")
-        inspect.inspection.next()
-        for name in ("coins labels", "coins outlines"):  # to show only the colors of the scores
-            viewer.layers[name].visible = False
-        window_picture(viewer, f"dock-inspect-{theme}", out)
-        viewer.close()
+    viewer = opened()
+    viewer.add_image(coins(), name="coins")
+    dock = dock_of(viewer, "Segment curves")
+    choices = dock.session.choices
+    choices.set(recipe=replace(choices.recipe, background=60, smoothing=2, min_size=200, min_area=500))
+    wait(dock.previewed, 1000)
+    window_picture(viewer, "dock-segment", out)
+    dock.run_button.click()
+    wait(dock.finished)
+    viewer.window.remove_dock_widget(dock)
+    inspect = dock_of(viewer, "Inspect curves")
+    inspect.inspection.a.choose(viewer.layers["coins labels"])
+    inspect.run_button.click()
+    wait(inspect.finished)
+    inspect.inspection.set_reviewer("me")
+    inspect.inspection.next()
+    for name in ("coins labels", "coins outlines"):  # to show only the colors of the scores
+        viewer.layers[name].visible = False
+    window_picture(viewer, "dock-inspect", out)
+    viewer.close()
 
 
-DRAWN = {"bench": draw_bench, "segment": draw_segment}
+def draw_walk(out):
+    """walk.gif: from two images with outlines to the answer, in two clicks; the button to be clicked is ringed."""
+    viewer = opened()
+    viewer.open_sample(PLUGIN, "powder_outlines")
+    bench = dock_of(viewer, "Shape bench")
+    frames = []
+
+    def keep(button=None):
+        wait(milliseconds=1500)
+        viewer.reset_view()
+        wait(milliseconds=1500)
+        picture = Image.fromarray(viewer.screenshot(canvas_only=False, flash=False)).convert("RGB")
+        if button is not None:
+            middle = button.mapTo(button.window(), button.rect().center())
+            across, down = button.width() / 2 + 8, button.height() / 2 + 8
+            box = (middle.x() - across, middle.y() - down, middle.x() + across, middle.y() + down)
+            ImageDraw.Draw(picture).rounded_rectangle(box, radius=12, outline="#ff9f1c", width=5)
+        frames.append(picture.resize((960, 960 * picture.height // picture.width), Image.Resampling.LANCZOS))
+
+    keep(bench.next)
+    bench.next.click()
+    while not bench.next.isEnabled():
+        wait(milliseconds=100)
+    keep(bench.next)
+    bench.next.click()
+    while bench.session.explanation.result is None:
+        wait(milliseconds=100)
+    wait(milliseconds=6000)
+    keep()
+    viewer.close()
+    first, *rest = [frame.quantize(128, dither=Image.Dither.NONE) for frame in frames]
+    first.save(out / "walk.gif", save_all=True, append_images=rest, duration=[2500, 2500, 5000], loop=0, optimize=True)
+
+
+DRAWN = {"bench": draw_bench, "segment": draw_segment, "walk": draw_walk}
 
 
 def main():

@@ -1,4 +1,4 @@
-"""Draws docs/images/geodesic.png and stores the table of docs/shape-distances.md, from the paper's grains.
+"""Draws docs/images/geodesic.png and stores the table of docs/explanation/geometry.md, from the paper's grains.
 
 python docs/figures/shape_distances.py    (needs matplotlib, and ../shared/data beside the repository)
 """

@@ -1,4 +1,4 @@
-"""Draws docs/images/smooth-curves.png and stores the numbers of docs/smooth-curves.md, from the paper's grains.
+"""Draws docs/images/smooth-curves.png and stores the numbers of docs/evidence/paper.md, from the paper's grains.
 
 python docs/figures/smooth_curves.py    (needs matplotlib, and ../shared/data beside the repository)
 """

@@ -5,11 +5,13 @@ Subpackages, in the order of the data flow: `outlines`, `shapes`, `mmd`, `compar
 imported lazily, so importing the package is fast.
 """
 
+from importlib import import_module
 from typing import Any
 
 import lazy_loader as lazy
 
-_attribute, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+_SUBPACKAGES = ("comparison", "explanation", "inspection", "io", "mmd", "outlines", "samples", "shapes", "studies")
+_attribute, _names, __all__ = lazy.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
@@ -17,4 +19,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("napari-shape-ensembles")
-    return _attribute(name)
+    return import_module(f"{__name__}.{name}") if name in _SUBPACKAGES else _attribute(name)
+
+
+def __dir__() -> list[str]:
+    return [*_names(), *_SUBPACKAGES]

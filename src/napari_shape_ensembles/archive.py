@@ -2,7 +2,7 @@
 
 The file is a zip of NumPy's `.npy` arrays and one `manifest.json`, so NumPy (`numpy.load`) and any zip program can read
 it. Entries are uncompressed and no code is ever executed: entries cannot exceed the size of the file, and object arrays
-are rejected. `docs/files.md` documents the names and their content.
+are rejected. `docs/reference/files.md` documents the names and their content.
 """
 
 import errno

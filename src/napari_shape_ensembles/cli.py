@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from difflib import get_close_matches
 from enum import StrEnum
 from inspect import Parameter, Signature, signature
 from math import isfinite
@@ -47,7 +46,7 @@ from .io.sources import (
 )
 from .outlines import Outlines
 from .outlines.exchange import needed
-from .parameters import parameters_of
+from .parameters import nearest, parameters_of
 from .progress import as_part, duration
 from .progress import report as report_step
 from .studies import ranges
@@ -282,11 +281,8 @@ def _reading(given: dict[str, Any], settings: Mapping[str, Any]) -> Reading:
         if given[name] is not None:
             chosen[name], options[name] = given[name], f"--{name.replace('_', '-')}"
     if unknown := next((name for name in chosen if name not in settings), None):
-        near = get_close_matches(unknown, settings)
-        raise ContentError(
-            f"{options[unknown]}: this command has no setting {unknown!r}"
-            + (f"; do you mean {' or '.join(near)}?" if near else ": --help-all lists all settings")
-        )
+        more = nearest(unknown, settings) or ": --help-all lists all settings"
+        raise ContentError(f"{options[unknown]}: this command has no setting {unknown!r}{more}")
     file = load_settings(given["settings"]) if given["settings"] else SettingsFile()
     file = SettingsFile(with_settings(file.analysis, chosen, options), with_settings(file.outlines, chosen, options))
     sizes = {}

@@ -7,9 +7,11 @@ import inspect
 import sys
 import textwrap
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
@@ -32,6 +34,8 @@ _HEADER = "# Settings of napari-shape-ensembles. Omitted settings have their def
 _LARGEST = 10**6
 # Maximum dots per line: parsing dotted keys takes quadratic time.
 _MAX_DOTS = 100
+# Names that other packages give to parameters.
+_ELSEWHERE = {"alpha": "significance", "level": "significance", "n_components": "rank", "sigma": "outline_smoothing"}
 NOT_SET = "not set"  #: display text of None in forms
 
 
@@ -339,8 +343,24 @@ def _these(declared: Parameter, values: tuple[Any, ...]) -> str:
     return f"{declared.name} {', '.join(map(str, values))}"
 
 
+def nearest(unknown: str, names: Iterable[str]) -> str:
+    """Return "; do you mean rank?" for a misspelled name, or one of other packages; "" if none is near."""
+    names = [*names]
+    near = [name for name in [_ELSEWHERE.get(unknown)] if name in names] or get_close_matches(unknown, names)
+    return f"; do you mean {' or '.join(near)}?" if near else ""
+
+
 def documented(cls: type[Choices]) -> type[Choices]:
-    """Class decorator that adds the parameters of a dataclass to its docstring."""
+    """Class decorator that adds the parameters of a dataclass to its docstring, and refuses unknown ones helpfully."""
+    init, known = cls.__init__, inspect.signature(cls).parameters
+
+    @wraps(init)
+    def named(self: Any, *args: Any, **values: Any) -> None:
+        if unknown := [name for name in values if name not in known]:
+            raise TypeError(f"{cls.__name__} has no parameter {unknown[0]!r}{nearest(unknown[0], known)}")
+        init(self, *args, **values)
+
+    cls.__init__ = named  # type: ignore[method-assign]
     lines = ["Attributes", "----------"]
     for name, declared in parameters_of(cls).items():
         default = "optional" if declared.default is None else f"default {declared.default!r}"

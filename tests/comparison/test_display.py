@@ -4,10 +4,11 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles import Ensemble, Settings, compare, experiment
 from napari_shape_ensembles.comparison.display import MARK
 
 
@@ -48,6 +49,15 @@ def test_the_notebook_shows_the_numbers_and_highlights_the_row():
     assert marked == result.case == "1∧0"
     assert page.cells.count("►") == 1
     assert f"{result.scale.p_value:.2g}" in page.cells
+
+
+def test_the_notebook_shows_the_contrasts_of_an_experiment_with_escaped_names():
+    both = made()
+    halves = [side[np.arange(len(side)) % 2 == part] for side in (both.a, both.b) for part in (0, 1)]
+    design = pd.DataFrame({"group": ["<b>x</b>", "<b>x</b>", "y", "y"]})
+    page = experiment(halves, design, both.settings)._repr_html_()
+    assert "y - &lt;b&gt;x&lt;/b&gt;" in page or "&lt;b&gt;x&lt;/b&gt; - y" in page
+    assert "<b>x" not in page
 
 
 def test_names_are_escaped():

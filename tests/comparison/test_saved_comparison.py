@@ -192,6 +192,12 @@ def test_curves_of_nan_are_rejected(tmp_path):
         Comparison.load(path)
 
 
+def test_a_result_is_not_saved_under_the_name_of_a_table(tmp_path):
+    with pytest.raises(ValueError, match=r"x\.csv: a result is saved as \.npz"):
+        run_comparison().save(tmp_path / "x.csv")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_failed_save_keeps_the_old_file(tmp_path):
     path = tmp_path / "x"
     result = run_comparison()

@@ -33,7 +33,7 @@ from napari_shape_ensembles import (
 )
 
 QUICK = {"landmarks": 40, "rank": 6, "permutations": 99}
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.md"
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "how-to" / "notebook.md"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,8 @@ def result():
 
 
 def test_the_table_holds_everything_known_about_a_curve(result):
-    table = result.to_dataframe()
+    table = result.to_dataframe(coordinates=True)
+    assert [*result.to_dataframe()] == [name for name in table if name not in result.space.get_feature_names_out()]
     assert table.columns.tolist()[:5] == ["id", "image", "sample", "condition", "well"]
     np.testing.assert_array_equal(table[["t1", "t6", "l3"]], np.column_stack([result.t[:, [0, 5]], result.l[:, 2]]))
     np.testing.assert_array_equal(table["scale"], result.distances["scale"])
@@ -224,7 +225,7 @@ def test_a_third_sample_is_referred_to_experiment(result):
 
 
 def steps(left, right):
-    """Run the code under "Step by step" in docs/notebook.md and return its names."""
+    """Run the code under "Step by step" in docs/how-to/notebook.md and return its names."""
     section = NOTEBOOK.read_text(encoding="utf-8").split("## Step by step")[1].split("\n## ")[0]
     names = {"left": left, "right": right, "np": np, "compare": compare}
     for block in re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL):

@@ -46,6 +46,14 @@ def test_anisotropic_pixels_stretch_the_coordinates():
     assert scaled.unit == "um"
 
 
+def test_one_number_is_the_size_of_a_square_pixel():
+    labels = np.zeros((20, 20), dtype=int)
+    labels[5:15, 5:15] = 1
+    one, two = (extract_curves(labels, scale=scale) for scale in (0.5, (0.5, 0.5)))
+    np.testing.assert_array_equal(one.vertices, two.vertices)
+    assert one.pixel_size == two.pixel_size == (0.5, 0.5)
+
+
 def test_all_outlines_have_positive_signed_area():
     ring = disc(30) - disc(10)
     for curve in extract_curves(ring, holes=True).curves:

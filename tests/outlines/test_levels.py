@@ -52,7 +52,7 @@ def test_open_and_tiny_curves_are_counted():
         (np.zeros((3, 3)), {"value": np.nan}, "a finite number, not nan"),
         (np.zeros((3, 3)), {"quantile": 2}, "between 0 and 1, not 2"),
         (np.zeros((3, 3)), {"value": 1, "scale": (-1, 1)}, "two positive numbers"),
-        (np.zeros((3, 3)), {"value": 1, "scale": 3}, "two positive numbers"),
+        (np.zeros((3, 3)), {"value": 1, "scale": -3}, "two positive numbers"),
         (np.zeros((3, 3)), {"value": 1, "min_area": np.nan}, "min_area must be a number"),
     ],
 )

@@ -10,7 +10,7 @@ from skimage.draw import polygon
 from napari_shape_ensembles import Settings, compare, extract_curves, samples, segment
 
 DATA = files("napari_shape_ensembles.samples").joinpath("data")
-# Rows with the default settings, as listed in docs/samples.md.
+# Rows with the default settings, as listed in docs/reference/samples.md.
 ROWS = {
     samples.powder: "inconclusive",  # a third of the objects found by the default threshold are specks
     samples.powder_outlines: "1∧0",

@@ -1,10 +1,13 @@
 """The four simulated pairs, and the functions that generate them."""
 
+import json
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.ndimage import distance_transform_edt, label
+from scipy.stats import binom
 from skimage.segmentation import find_boundaries
 
 from napari_shape_ensembles import Ensemble, Settings, compare, decompose, explain, samples, segment, to_landmarks
@@ -17,6 +20,7 @@ ROWS = {
     samples.simulated_treatment: "0∧1",
     samples.simulated_rolling: "0∧0",
 }
+STORED = Path(__file__).parents[2] / "docs" / "results" / "simulated.json"
 # Quantities that differ, and the expected sentence.
 DIFFERENCES = {
     samples.simulated_fields: ((), "No difference was detected"),
@@ -111,9 +115,19 @@ def test_nearly_every_object_is_found(sample):
         assert (area < np.median(area) / 8).sum() <= 3
 
 
-@pytest.mark.parametrize("seed", [0, 2])  # seed 1: the scale of the treatment has p = 0.004 by chance
+@pytest.mark.parametrize("seed", [0, 1, 2])
 @each_sample
-def test_the_default_settings_give_the_row_of_the_sample(sample, seed):
+def test_the_default_settings_give_the_row_that_the_page_counts(sample, seed):
+    """Nearly always that of the sample: at a level of 0.05 not with every seed, and the page says with which not."""
+    stored = {found["sample"]: found["rows"] for found in json.loads(STORED.read_text(encoding="utf-8")).values()}
+    rows = stored[sample.__name__]
+    assert sum(row != ROWS[sample] for row in rows) <= binom.isf(0.001, len(rows), 0.05)
+    assert compared(sample, seed).case == rows[seed]
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+@each_sample
+def test_p_values_of_the_simulated_pairs_are_far_from_the_level(sample, seed):
     verdict = compared(sample, seed)
     assert verdict.case == ROWS[sample]
     for test in (verdict.undulation, verdict.scale):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -500,6 +501,9 @@ class Experiment(Saved):
 
     def __repr__(self) -> str:
         return f"Experiment({self.summary()})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.summary())}</p>{self.table.to_html(index=False, float_format='{:.3g}'.format)}"
 
     # ------------------------------------------------------------------------------------------------ files
 

@@ -1,6 +1,6 @@
 """Parts of a comparison as trees of arrays and strings for `archive`, and back to the same digits.
 
-Every pair of functions defines one piece of the layout documented in `docs/files.md`. Reading validates its input: an
+Every pair of functions defines one piece of the layout in `docs/reference/files.md`. Reading validates its input: an
 invalid tree raises `ValueError`.
 """
 

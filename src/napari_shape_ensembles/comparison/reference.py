@@ -588,7 +588,7 @@ class Reference(Saved):
         )
 
     def to_tree(self) -> Tree:
-        """Return the reference as arrays, numbers and strings, for `archive` (docs/files.md)."""
+        """Return the reference as arrays, numbers and strings, for `archive` (docs/reference/files.md)."""
         return {
             "images": {f"image{place}": records.ensemble_tree(one) for place, one in enumerate(self.images)},
             "replicates": list(self.replicates),

@@ -33,7 +33,7 @@ QUANTITIES = {
 _LIMIT = 3.0
 # Logarithms that vary by less (0.1 %) are equal, but for interpolation and rounding.
 _MIN_SPREAD = 1e-3
-# Share of the correlation between descriptors that is taken for chance; docs/how-to/reference.md compares others.
+# Share of the correlation between descriptors that is taken for chance; docs/evidence/reference.md compares others.
 _SHRINKAGE = 0.8
 # Deviations of scores below are zero.
 _ROUNDING = 1e-12

@@ -290,32 +290,36 @@ class Comparison(Sealed, Saved):
         """
         return self.outlines[["sample", "id"]].assign(**self._witnesses)
 
-    def to_dataframe(self) -> "pd.DataFrame":
-        """Table with one row per curve, a's first, of everything known about it.
+    def to_dataframe(self, *, coordinates: bool = False) -> "pd.DataFrame":
+        """Table with one row per curve, a's first.
 
-        Columns: id, image, sample (the name of a or b), the metadata of the ensembles, their features, the distances
-        from the mean shape as in `distances`, then the coordinates t1, ..., tr and l1, l2, l3.
+        Columns: id, image, sample (the name of a or b), the metadata of the ensembles, their features, and the
+        distances from the mean shape as in `distances`; with `coordinates` also t1, ..., tr of form and l1, l2, l3 of
+        scale.
 
         Examples
         --------
         >>> from napari_shape_ensembles import Settings, compare, samples
         >>> a, b = samples.powder_outlines().ensembles()
         >>> a, b = a.assign(batch="old"), b.assign(batch="new")
-        >>> table = compare(a, b, Settings(landmarks=60, rank=2, permutations=199)).to_dataframe()
+        >>> result = compare(a, b, Settings(landmarks=60, rank=2, permutations=199))
+        >>> table = result.to_dataframe(coordinates=True)
         >>> table.columns.tolist()[:5], table.columns.tolist()[-5:]
         (['id', 'image', 'sample', 'batch', 'area'], ['t1', 't2', 'l1', 'l2', 'l3'])
         >>> table.groupby("batch")["area"].median().round().to_dict()
         {'new': 863.0, 'old': 2624.0}
         """
+        if not coordinates:
+            return self.outlines.copy()
         import pandas as pd
 
         names = map(str, self.space.get_feature_names_out()[: self.t.shape[1] + 3])
-        coordinates = pd.DataFrame(np.concatenate([self.t, self.l], axis=1), columns=list(names))
-        return pd.concat([self.outlines, coordinates], axis=1)
+        places = pd.DataFrame(np.concatenate([self.t, self.l], axis=1), columns=list(names))
+        return pd.concat([self.outlines, places], axis=1)
 
     @cached_property
     def outlines(self) -> "pd.DataFrame":
-        """Table with one row per curve, a's first: `to_dataframe` without the coordinates; see `outline_table`."""
+        """Table with one row per curve, a's first; see `outline_table`."""
         return outline_table((self.a, self.b), self.names, self.t, self.l)
 
     @cached_property
@@ -323,8 +327,8 @@ class Comparison(Sealed, Saved):
         return witness_columns(self)
 
     def to_geodataframe(self) -> Any:
-        """GeoDataFrame of polygons with the columns of `to_dataframe`; see `Ensemble.to_geodataframe`."""
-        return exchange.geodataframe(self.to_dataframe(), self._both)
+        """GeoDataFrame of polygons with all columns of `to_dataframe`; see `Ensemble.to_geodataframe`."""
+        return exchange.geodataframe(self.to_dataframe(coordinates=True), self._both)
 
     def to_anndata(self) -> Any:
         """AnnData for scanpy and squidpy: coordinates as X, all other properties of the curves as obs.
@@ -333,7 +337,7 @@ class Comparison(Sealed, Saved):
         the coordinates t and l, `obsm["spatial"]` the centers (x, y); `uns["shape_ensembles"]` also case, p_undulation
         and p_scale; see `Ensemble.to_anndata`.
         """
-        table = self.to_dataframe()
+        table = self.to_dataframe(coordinates=True)
         names = list(table.columns[-self.t.shape[1] - 3 :])
         answer = {"case": self.case, "p_undulation": self.undulation.p_value, "p_scale": self.scale.p_value}
         coordinates = {"undulation": np.array(self.t), "scale": np.array(self.l)}
@@ -341,7 +345,7 @@ class Comparison(Sealed, Saved):
 
     def to_spatialdata(self) -> Any:
         """SpatialData: the polygons of each image, with `to_anndata` as their table; see `Ensemble.to_spatialdata`."""
-        return exchange.spatialdata(self.to_anndata(), self.to_dataframe(), self._both)
+        return exchange.spatialdata(self.to_anndata(), self.to_dataframe(coordinates=True), self._both)
 
     @property
     def _both(self) -> Ensemble:

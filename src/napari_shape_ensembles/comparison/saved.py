@@ -1,5 +1,6 @@
-"""Files of results: comparisons, experiments and references are saved and loaded alike, as `docs/files.md` says."""
+"""Files of results: comparisons, experiments and references, as `docs/reference/files.md` describes them."""
 
+from pathlib import Path
 from typing import ClassVar, Self
 
 from ..archive import StrPath, Tree, read_archive, write_archive
@@ -43,8 +44,13 @@ class Saved:
         OSError
             If the file cannot be written; an existing file of that name is kept.
         ValueError
-            For ids or a view that cannot be stored.
+            For the ending of another format, and for ids or a view that cannot be stored.
         """
+        if Path(path).suffix.lower() not in ("", ".npz"):
+            raise ValueError(
+                f"{Path(path).name}: a result is saved as .npz, such as {Path(path).stem}.comparison.npz; "
+                "to_dataframe().to_csv(...) writes a table"
+            )
         write_archive(path, self.FORMAT, LAYOUT, {**self._archived(), "view": view or {}})
 
     @classmethod

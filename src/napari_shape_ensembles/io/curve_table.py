@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Format name in our own curve files, and the newest version of their layout (docs/files.md).
+#: Format name in our own curve files, and the newest version of their layout (docs/reference/files.md).
 FORMAT, LAYOUT = "shape-ensembles curves", 1
 #: Center of the first pixel in formats whose origin is its outer corner; our origin is its center.
 CENTRE = 0.5

@@ -75,7 +75,9 @@ def write_objects(path: StrPath, source: Comparison | Ensemble, rows: "pd.DataFr
     check_ending(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     ending = path.suffix.lower()
-    table = source.to_dataframe() if rows is None else rows
+    if rows is None:
+        rows = source.to_dataframe(coordinates=True) if isinstance(source, Comparison) else source.to_dataframe()
+    table = rows
     if ending == ".csv":
         write_table(path, table)
         return path

@@ -24,7 +24,7 @@ def extract_curves(
     *,
     smoothing: float = Recipe.outline_smoothing,
     smoothing_unit: SmoothingUnit = Recipe.smoothing_unit,
-    scale: Sequence[float] = (1, 1),
+    scale: float | Sequence[float] = 1,
     unit: str = "pixel",
     holes: bool = Recipe.holes,
     border: bool = Recipe.keep_border,
@@ -47,7 +47,7 @@ def extract_curves(
     smoothing_unit : {"pixel", "physical", "window"}
         Unit of `smoothing`: pixels; `unit`, which smooths isotropically also with anisotropic pixels; or the paper's σ,
         in pixels with the filter truncated to a window of 2⌊σ/2⌋ + 1 of them, nearly a box filter.
-    scale, unit : (float, float), str
+    scale, unit : float or (float, float), str
         Height and width of a pixel, and the unit of both and of the outlines.
     holes, border : bool
         Also trace holes, as curves with ids -1, -2, …; keep objects that touch the image border, closed along it.
@@ -107,7 +107,7 @@ def trace_mask(
     mask: ArrayLike,
     *,
     smoothing: float = Recipe.outline_smoothing,
-    scale: Sequence[float] = (1, 1),
+    scale: float | Sequence[float] = 1,
     unit: str = "pixel",
     holes: bool = Recipe.holes,
     border: bool = Recipe.keep_border,
@@ -192,7 +192,7 @@ def level_curves(
     *,
     value: float | None = None,
     quantile: float | None = None,
-    scale: Sequence[float] = (1, 1),
+    scale: float | Sequence[float] = 1,
     unit: str = "pixel",
     min_area: float = Recipe.min_area,
     name: str = "",
@@ -205,7 +205,7 @@ def level_curves(
         Real values, without NaN.
     value, quantile : float
         Exactly one of the two: the level, or the fraction of pixels below it.
-    scale : (float, float)
+    scale : float or (float, float)
         Height and width of a pixel in `unit`.
     unit : str
         Unit of the resulting coordinates.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# In the order of docs/segmentation.md; potentially serious ones first.
+# In the order of docs/how-to/quality-control.md; potentially serious ones first.
 _CHECKS = ("few curves", "duplicates", "tracing", "open", "stands out", "specks", "merged", "cut", "vertices", "pixels")
 # With fewer curves on a side only large differences are detected; without any there is nothing to compare.
 _MIN_CURVES = 10

@@ -74,7 +74,12 @@ class Outlines(Recipe):
         return labels_by_method(image, best_recipe([image], self) if self.method == "auto" else self)
 
     def trace(
-        self, labels: ArrayLike, *, scale: Sequence[float] | None = None, unit: str | None = None, name: str = ""
+        self,
+        labels: ArrayLike,
+        *,
+        scale: float | Sequence[float] | None = None,
+        unit: str | None = None,
+        name: str = "",
     ) -> Ensemble:
         """Return the outlines of labels: along shared boundaries for a tiling, else one object at a time.
 
@@ -82,9 +87,9 @@ class Outlines(Recipe):
         ----------
         labels : (rows, columns) array
             Integers, 0 = background.
-        scale, unit : (float, float), str, optional
-            Height and width of a pixel and their unit, from the image's metadata; those of the recipe take precedence.
-            By default pixels.
+        scale, unit : float or (float, float), str, optional
+            Size of a pixel, or its height and width, and their unit, from the image's metadata; those of the recipe
+            take precedence. By default pixels.
         name : str
             Name of the ensemble.
 
@@ -93,7 +98,7 @@ class Outlines(Recipe):
         ValueError
             For labels that are not a 2D array of integers.
         """
-        pixel = self.pixel_scale or tuple(scale or (1.0, 1.0))
+        pixel = self.pixel_scale or (1.0 if scale is None else scale)
         unit = self.unit or unit or "pixel"
         if not self.is_tiling:
             return Ensemble(**traced_labels(labels, self, scale=pixel, unit=unit, name=name))

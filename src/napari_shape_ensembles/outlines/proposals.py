@@ -80,7 +80,7 @@ _EDGE_GAIN = 0.1
 # Proposals whose objects agree by more than this (F1) are variants of one.
 _VARIANT_F1 = 0.7
 # Weights of the measures, from a ridge regression of F1 on images of corrected masks
-# (`python benchmarks/proposals.py weights`); the figures of docs/segmentation.md are of other images.
+# (`python benchmarks/proposals.py weights`); the figures of docs/evidence/segmentation.md are of other images.
 _WEIGHTS = {
     "closed": 0.19,
     "covered": -0.24,

@@ -182,7 +182,7 @@ class Tiling:
     def ensemble(
         self,
         *,
-        scale: Sequence[float] = (1, 1),
+        scale: float | Sequence[float] = 1,
         unit: str = "pixel",
         holes: bool = Recipe.holes,
         border: bool = Recipe.keep_border,

@@ -64,7 +64,7 @@ def tracing_recipe(
 
 
 def traced_labels(
-    labels: ArrayLike, recipe: Recipe, *, scale: Sequence[float] = (1, 1), unit: str = "pixel", name: str = ""
+    labels: ArrayLike, recipe: Recipe, *, scale: float | Sequence[float] = 1, unit: str = "pixel", name: str = ""
 ) -> dict[str, Any]:
     """Trace the objects of labels as `extract_curves` does; return the parameters of their `Ensemble`."""
     plane = label_plane(labels)
@@ -219,11 +219,15 @@ def label_plane(labels: ArrayLike) -> NDArray[np.integer]:
     return labels
 
 
-def pixel_of(scale: Sequence[float]) -> Real:
-    """Validate the height and width of a pixel, two positive numbers."""
+def pixel_of(scale: float | Sequence[float]) -> Real:
+    """Return the height and width of a pixel, two positive numbers; one number is both."""
     pixel = np.asarray(scale, dtype=np.float64)
+    if pixel.ndim == 0:
+        pixel = np.repeat(pixel, 2)
     if pixel.shape != (2,) or not (np.isfinite(pixel).all() and (pixel > 0).all()):
-        raise ValueError(f"scale must be the height and width of a pixel, two positive numbers, not {scale!r}")
+        raise ValueError(
+            f"scale must be the size of a pixel or its height and width, one or two positive numbers, not {scale!r}"
+        )
     return pixel
 
 

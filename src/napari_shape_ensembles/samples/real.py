@@ -1,6 +1,6 @@
 """Real samples that come with the package; `data/` holds them with their licenses.
 
-The result of each pair with the default settings is tabulated in docs/samples.md.
+The result of each pair with the default settings is tabulated in docs/reference/samples.md.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ _NEXT_BUTTONS = {
 }
 _CHOOSING = "Choosing the best recipe …"
 _TOUR_PAIR = "powder"
-# Threshold for the pair, chosen by eye: Otsu's fragments its particles (docs/samples.md).
+# Threshold for the pair, chosen by eye: Otsu's fragments its particles (docs/reference/samples.md).
 _TOUR_THRESHOLD = 50
 _MIN_CANVAS_PX = 480  # minimum canvas width in pixels for a torn-off page beside the bench
 _DEBOUNCE_MS = 100  # debounce of heading updates, which hash the layers, in ms
