@@ -323,6 +323,23 @@ def test_python_m_runs_and_help_lists_every_command():
         assert command in done.stdout
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without a signal that it can handle")
+def test_a_terminated_run_removes_its_temporary_folders(tmp_path):
+    code = """
+import os, signal, sys, tempfile
+from napari_shape_ensembles import cli
+
+def run():
+    with tempfile.TemporaryDirectory(dir=sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+cli.app = run
+cli.main()
+"""
+    assert subprocess.run([sys.executable, "-c", code, tmp_path], check=False).returncode == 128 + 15
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.usefixtures("blank_files")
 def test_report_explains_a_saved_comparison(tmp_path, request):
     a, b = (Ensemble(list(blobs(30, 60, seed=seed) * seed), name=str(seed)) for seed in (1, 2))

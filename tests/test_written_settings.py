@@ -45,7 +45,7 @@ def test_check_reports_outdated_files_and_writes_nothing(tool, tmp_path, monkeyp
     page, manifest = tmp_path / "settings.md", tmp_path / "napari.yaml"
     page.write_text("old", encoding="utf-8")
     manifest.write_text(tool.manifest(), encoding="utf-8")
-    for name, value in {"ROOT": tmp_path, "PAGE": page, "MANIFEST": manifest}.items():
+    for name, value in {"ROOT": tmp_path, "PAGE": page, "MANIFEST": manifest, "COPY": manifest}.items():
         monkeypatch.setattr(tool, name, value)
     monkeypatch.setattr("sys.argv", ["write_settings.py", *["--check"] * check])
     assert tool.main() is check

@@ -17,6 +17,8 @@ from napari_shape_ensembles.parameters import Parameter, parameters_of, when_wor
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reference" / "settings.md"
 MANIFEST = ROOT / "src" / "napari_shape_ensembles" / "napari.yaml"
+# A copy where other tools look for it; a link would be a text file in a checkout on Windows.
+COPY = ROOT / "napari.yaml"
 # Settings of a comparison whose initial value can be set in napari's preferences.
 PREFERRED = ("significance", "permutations", "landmarks", "rank")
 
@@ -87,7 +89,7 @@ def main() -> bool:
     check = parser.parse_args().check
     outdated = {
         path: text
-        for path, text in ((PAGE, page()), (MANIFEST, manifest()))
+        for path, text in ((PAGE, page()), (MANIFEST, manifest()), (COPY, manifest()))
         if path.read_text(encoding="utf-8") != text
     }
     for path, text in outdated.items():

@@ -4,6 +4,7 @@ Results go to standard output, all other messages to standard error. Exit codes:
 one that `--fail-on` names, 2 for an error.
 """
 
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -29,6 +30,7 @@ from .console import (
     settings_help,
     with_settings,
 )
+from .io.image_parts import WHOLE
 from .io.images import is_ome_zarr, read_image
 from .io.outputs import is_result, recording_outputs, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
@@ -37,6 +39,7 @@ from .io.sources import (
     counts_of,
     distinct_names,
     files_of,
+    images_in,
     labelled,
     named,
     read_images,
@@ -565,18 +568,21 @@ def segment(
         path for place in images for path in files_of(place, groups=True, labels=bool(reading.labels), images=True)
     ]
     paths = list(dict.fromkeys(paths))
-    names = [name.replace("/", "-").replace("\\", "-") for name in distinct_names(paths)]
+    found_in = [(path, name, part) for path, name in zip(paths, distinct_names(paths), strict=True)
+                for part in images_in(path)]  # fmt: skip
+    names = [name if part == WHOLE else f"{name} {part}" for _, name, part in found_in]
+    names = [name.replace("/", "-").replace("\\", "-") for name in names]
     every = [path.name for name in names for path in segmented_files(out, name, form)]
     _check_outputs(out, every, paths, force, table)
     ensembles = []
     with _running("segmenting"):
         reading = with_one_recipe(paths, reading)
-        for place, path in enumerate(paths):
-            report_step(path.name, place, len(paths))
-            with as_part(place, len(paths), f"{path.name}: "):
-                ensemble, found = traced_in_tiles(path, reading), None
+        for place, (path, _, part) in enumerate(found_in):
+            report_step(names[place], place, len(found_in))
+            with as_part(place, len(found_in), f"{names[place]}: "):
+                ensemble, found = traced_in_tiles(path, reading) if part == WHOLE else None, None
                 if ensemble is None:
-                    found = labelled(path, reading)
+                    found = labelled(path, reading, part)
                     ensemble = traced(found, reading)
             with recording_outputs(out, [planned.name for planned in earlier_files(out, names[place])]) as written:
                 if found is None:
@@ -585,9 +591,10 @@ def segment(
                 else:
                     written += write_segmented(out, found, ensemble, form, names[place])
             of_labels = "larger than memory, so no labels are written" if found is None else found.calibration
-            echo(f"{path.name}: {counts_of(ensemble)}; {of_labels}")
+            where = path.name if part == WHOLE else f"{path.name} {part}"
+            echo(f"{where}: {counts_of(ensemble)}; {of_labels}")
             ensembles += [ensemble] if table else []
-    for name, ensemble in zip(distinct_names(paths), ensembles, strict=False):
+    for name, ensemble in zip(names, ensembles, strict=False):
         ensemble.name = name
     _write_table(table, ensembles)
     echo_error(f"written to {out}")
@@ -1015,4 +1022,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # pipes on Windows may not support ∧ and µ
             stream.reconfigure(errors="replace")
+    # Leave as after Ctrl+C, so that temporary folders are removed.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     app()

@@ -105,3 +105,47 @@ def test_parts_are_judged_together(changes):
             assert any(part.rejected for part in test.judged.values())
         undetected = replace(test, rejected=False)
         assert not any(part.rejected for part in undetected.judged.values())
+
+
+def plants(seed, count=4):
+    """An image of blobs of several plants, each with its own size."""
+    rng = np.random.default_rng(seed)
+    own = np.repeat(np.arange(count), 10)
+    sizes = np.exp(0.2 * rng.normal(size=count))[own]
+    curves = [size * curve for size, curve in zip(sizes, blobs(10 * count, 40, seed=seed), strict=True)]
+    columns = {"plant": [f"p{one}" for one in own], "note": ["x"] * len(own)}
+    return Ensemble(curves, unit="µm", name=f"image {seed}", metadata=columns)
+
+
+def test_a_column_of_specimens_is_found_and_can_be_the_replicate():
+    a, b = plants(1), plants(2)
+    alone = compare(a, b, QUICK)
+    (words,) = (words for words in alone.warnings if "plant" in words)
+    assert "a column 'plant' with 4 and 4 values" in words
+    assert "compare(a, b, replicate='plant')" in words
+    assert alone.summary().partition(": ")[2].startswith("in these two images, ")
+    assert "a difference between conditions cannot be shown" in answer.scope(alone)
+    whole = compare(a, b, QUICK, replicate="plant")
+    assert (whole.permuted, whole.unit_counts, whole.decided_by) == ("replicates", (4, 4), "small-sample")
+    assert not any("plant" in words for words in whole.warnings)
+    split = [side[side.metadata["plant"] == one] for side in (a, b) for one in sorted(set(side.metadata["plant"]))]
+    images = [Ensemble(part.curves, unit="µm", name=str(place)) for place, part in enumerate(split)]
+    same = compare(images[:4], images[4:], QUICK)
+    assert same.scale.p_value == pytest.approx(whole.scale.p_value, rel=1e-6)
+
+
+def test_an_unknown_or_incomplete_column_of_replicates_is_an_error():
+    a, b = plants(1), plants(2)
+    with pytest.raises(ValueError, match=r"image 1 have no column 'animal'; they have 'plant', 'note'"):
+        compare(a, b, QUICK, replicate="animal")
+    a, missing = a.assign(plant=np.arange(40.0) // 10), b.assign(plant=[np.nan, *np.arange(39.0) // 10])
+    with pytest.raises(ValueError, match=r"1 of 40 outlines of image 2 have no plant: fill the column"):
+        compare(a, missing, QUICK, replicate="plant")
+
+
+def test_a_p_value_close_to_the_level_has_its_error():
+    result = pair(lambda curves: [1.05 * curve for curve in curves])
+    test = replace(result.scale, p_value=0.026, p_error=0.0007, null=np.zeros(50_000))
+    close, clear = (replace(result, scale=one) for one in (test, replace(test, p_error=0.0002)))
+    assert "scale p = 0.026 ± 0.0007 from 50000 permutations" in close.summary()
+    assert "scale p = 0.026)" in clear.summary()

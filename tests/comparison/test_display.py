@@ -60,6 +60,11 @@ def test_the_notebook_shows_the_contrasts_of_an_experiment_with_escaped_names():
     assert "<b>x" not in page
 
 
+def test_an_experiment_from_files_is_refused_with_the_way_to_read_them():
+    with pytest.raises(TypeError, match=r"experiment\(\*io\.read_experiment\(path\)\)"):
+        experiment("design.csv")
+
+
 def test_names_are_escaped():
     page = Reader(made()._repr_html_())
     assert "script" not in page.tags

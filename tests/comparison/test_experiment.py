@@ -495,7 +495,7 @@ def test_few_outlines_and_reserved_names_are_reported():
     images, design = groups_of((4, 4), (1.0, 1.0))
     few = [images[0][np.arange(12) < 2], *images[1:]]
     result = experiment(few, design.assign(size=range(8)), QUICK)
-    assert "even those with few outlines: 1 of g0 (2 at most; the median is 12)." in " ".join(result.warnings)
+    assert "Means of few outlines have less weight: 1 of g0 (2 at most; the median is 12)." in " ".join(result.warnings)
     assert result.to_dataframe().columns.is_unique
     assert result.to_dataframe()["size of the design"].tolist()[:3] == [0, 0, 1]
     with pytest.raises(ValueError, match="column name 'images' is reserved for"):

@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from napari_shape_ensembles import Ensemble, Settings, compare, experiment, position_dependence
-from napari_shape_ensembles.comparison.position import centroids
+from napari_shape_ensembles.comparison.position import centroids, position_trends
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 
 QUICK = Settings(landmarks=60, rank=8, permutations=199)
@@ -35,6 +36,24 @@ def test_differences_between_images_are_not_a_dependence():
     found = position_dependence(result)
     assert (found.rejected, found.images) == (False, 2)
     assert found.sentence().startswith("No dependence of shape on position within the images was detected")
+
+
+def test_a_comparison_of_single_images_warns_of_a_gradient():
+    depends = compare(image(0, gradient=0.2), image(3), QUICK).warnings
+    assert any(words.startswith("Size depends on position within the images (p = ") for words in depends)
+    assert not any("position" in words for words in compare(image(1), image(2), QUICK).warnings)
+
+
+def test_trends_with_the_position_have_the_p_values_of_a_regression():
+    result = compare(image(0, gradient=0.05), image(3, size=14), QUICK)
+    places = np.concatenate([centroids(result.a), centroids(result.b)])
+    columns = np.zeros((120, 4))
+    columns[:60, 0] = columns[60:, 1] = 1
+    columns[:60, 2:], columns[60:, 2:] = places[:60] - places[:60].mean(axis=0), places[60:] - places[60:].mean(axis=0)
+    size = result.components["size"]
+    whole, rest = (((size - x @ np.linalg.lstsq(x, size)[0]) ** 2).sum() for x in (columns[:, :2], columns))
+    expected = stats.f.sf((whole - rest) / 2 / (rest / 116), 2, 116)
+    assert position_trends(result)["size"] == pytest.approx(min(1, 3 * expected))
 
 
 def test_invariance_to_order_of_outlines_and_position_of_images():

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import zipfile
 from io import BytesIO
 
 import numpy as np
@@ -197,6 +198,14 @@ def test_cvat_shapes_and_tracks_become_outlines(tmp_path):
     frames = "".join(f'<polygon frame="{i}" outside="{i // 2}" points="{points}"/>' for i in range(3))
     video = f'<annotations><meta/><track id="0" label="cell">{frames}</track></annotations>'
     assert saved(tmp_path / "video.xml", video).features["frame"].tolist() == [0, 1]
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("annotations.xml", cvat(shapes))
+        archive.writestr("images/a.png", b"")
+    again = read_curves(tmp_path / "export.zip")
+    assert (again.ensemble.ids.tolist(), again.ensemble.dropped) == (
+        table.ensemble.ids.tolist(),
+        table.ensemble.dropped,
+    )
 
 
 @pytest.mark.parametrize(

@@ -345,7 +345,7 @@ BAD = {
     "no columns": ("x.csv", b"a,b\n1,2\n", "no columns row and column"),
     "words for numbers": ("x.csv", b"id,row,column\n1,a,b\n", "row does not hold numbers, but words such as"),
     "NaN vertices": ("x.csv", b"id,row,column\n1,0,0\n1,nan,1\n1,2,2\n", "1 of 1 curves have NaN"),
-    "three axes": ("x.csv", b"index,axis-0,axis-1,axis-2\n0,0,0,0\n", "three axes"),
+    "three axes": ("x.csv", b"index,axis-0,axis-1,axis-2\n0,0,0,0\n0,1,5,0\n0,2,0,5\n0,3,0,0\n", "curves in space"),
     "a newer table": ("x.csv", f"# {json.dumps(NEWER)}\nid,row,column\n1,0,0\n".encode(), "newer version"),
     "a unit that is no length": ("x.csv", f"# {json.dumps(TIMED)}\n{THREE}".encode(), 'of length .*, not "second"'),
     "bytes that are no text": ("x.csv", b"\xff\xfe\x00", "damaged, or not a valid CSV"),

@@ -1,6 +1,7 @@
 """Exchange formats: written here, read by their own libraries, and read back."""
 
 import json
+import shutil
 import sys
 
 import numpy as np
@@ -21,7 +22,7 @@ from napari_shape_ensembles.io import (
     write_ome_zarr_labels,
 )
 from napari_shape_ensembles.io.ome_zarr import open_ome_zarr
-from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
+from napari_shape_ensembles.io.sources import Reading, ensemble_of_file, files_of, read_images
 from napari_shape_ensembles.outlines.reasons import HOLES, NOT_POLYGON, PARTS
 
 QUICK = Settings(landmarks=40, rank=6, permutations=99)
@@ -212,6 +213,35 @@ def test_spatialdata_aligns_outlines_with_image_pixels(result, tmp_path):
     first = result.a[0] / (0.5, 0.25) + 0.5
     np.testing.assert_allclose(placed.geometry.iloc[0].bounds, [*first.min(axis=0)[::-1], *first.max(axis=0)[::-1]])
     np.testing.assert_allclose(data["one"].area, result.a.features["area"])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_outlines_are_read_from_a_spatialdata_store(result, tmp_path):
+    pytest.importorskip("zarr")
+    pooled = Ensemble.pooled([result.a, result.b])
+    store = tmp_path / "x.zarr"
+    pooled.to_anndata().write_zarr(store / "tables" / "outlines")
+    frame = pooled.to_geodataframe()
+    for name in ("one", "two"):  # as SpatialData lays them out
+        (store / "shapes" / name).mkdir(parents=True)
+        frame[frame["image"] == name].to_parquet(store / "shapes" / name / "shapes.parquet")
+    again, _ = read_images([store], Reading())
+    assert_same_outlines(again[0], pooled)
+    assert again[0].metadata["well"].tolist() == [""] * 12 + ["B2"] * 14
+    assert files_of(store, groups=False) == [store]
+
+    shutil.rmtree(store / "tables")  # as other programs write it
+    with pytest.raises(
+        ValueError, match=r"x\.zarr: holds polygons in several shapes \(one, two\), .*x\.zarr/shapes/one"
+    ):
+        read_curves(store)
+    one = ensemble_of_file(store / "shapes" / "one", Reading())
+    np.testing.assert_allclose(one.features["area"], result.a.features["area"])
+    shutil.rmtree(store / "shapes" / "two")
+    assert len(read_curves(store).ensemble) == 12
+    shutil.rmtree(store / "shapes" / "one")
+    with pytest.raises(ValueError, match=r"holds no polygons \(its shapes are none\)"):
+        read_curves(store)
 
 
 @pytest.mark.parametrize(

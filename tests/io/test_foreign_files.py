@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import roifile
 import tifffile
@@ -18,6 +19,7 @@ from napari_shape_ensembles import Outlines, compare, content_of
 from napari_shape_ensembles.io import read_calibration, read_curves, read_image
 from napari_shape_ensembles.io.settings_file import SettingsFile
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file, files_of
+from napari_shape_ensembles.outlines.order import fault_of
 from napari_shape_ensembles.outlines.reasons import AT_BORDER, OPEN
 
 FILES = Path(__file__).parents[1] / "data" / "files"
@@ -106,7 +108,8 @@ def test_the_same_objects_in_several_frames_count_once(tmp_path, place):
     path = roi_zip(tmp_path / "x.zip", rois)
     found, said = ensemble(path)
     assert (len(found), sum(found.dropped.values())) == (6, 12)
-    assert "shows the same objects in 3 values of" in said[0]
+    assert "shows the same objects in 3 frames: those of" in said[0]
+    assert f"such as {'frame' if place == 't_position' else 'slice'} = 2" in said[0]
     table = read_curves(path)
     assert len(table.ensemble) == 18
     assert (
@@ -118,7 +121,25 @@ def test_other_objects_in_other_frames_all_count(tmp_path):
     rois = [roi(curve + 400 * frame, "", t_position=frame + 1) for frame in range(2) for curve in RINGS]
     found, said = ensemble(roi_zip(tmp_path / "x.zip", rois))
     assert len(found) == 12
-    assert "outlines of 2 values of frame" in said[0]
+    assert list(dict.fromkeys(found.images.tolist())) == ["x frame 1", "x frame 2"]
+    assert "outlines of 2 frames: each counts as an image of its own" in said[0]
+
+
+def test_frames_are_those_of_their_image_and_measured_times_are_none(tmp_path):
+    rows = [
+        (image, track, (track + 3 * frame) % len(RINGS), frame, 0.5 * track, x, y)
+        for image, moves in (("a.tif", 60), ("b.tif", 0))
+        for frame in range(2)
+        for track, curve in enumerate(RINGS)
+        for y, x in curve + moves * frame
+    ]
+    table = pd.DataFrame(rows, columns=["image", "track_id", "label", "frame", "t", "x", "y"])
+    # Without tracks, the objects of a that have moved are others; those of b stay where they are.
+    for column, names in (("track_id", ["a.tif", "b.tif"]), ("label", ["a.tif frame 0", "a.tif frame 1", "b.tif"])):
+        table[["image", column, "frame", "t", "x", "y"]].to_csv(tmp_path / "x.csv", index=False)
+        found, _ = ensemble(tmp_path / "x.csv")
+        assert sorted(set(found.images.tolist())) == names
+        assert len(found) == len(RINGS) * len(names)
 
 
 # ---------------------------------------------------------------------------------- entries that are no outlines
@@ -237,12 +258,27 @@ def test_outlines_of_text_need_blank_lines_between_them(tmp_path):
 
 
 def test_outlines_that_were_traced_well_are_all_kept():
-    from napari_shape_ensembles.io.outline_order import rejected
-
     data = Path(__file__).parents[1] / "data"
     for path in (data / "osteosarcoma_cells" / "cells.npz", data / "ampis_powder" / "polygons.npz"):
         curves = load_curves(path)
-        assert not rejected(curves, np.arange(len(curves)))
+        assert [fault_of(np.asarray(curve)) for curve in curves] == [None] * len(curves)
+
+
+def test_regions_around_detections_are_no_outlines(tmp_path):
+    cells = [feature(curve, properties={"objectType": "detection"}) for curve in RINGS]
+    around = feature(np.array([(0.0, 0), (0, 400), (90, 400), (90, 0)]), properties={"objectType": "annotation"})
+    for objects, kept in (([around, *cells], 6), ([around], 1)):
+        path = tmp_path / "x.geojson"
+        path.write_text(json.dumps({"type": "FeatureCollection", "features": objects}), encoding="utf-8")
+        found = read_curves(path).ensemble
+        assert (len(found), sum(found.dropped.values())) == (kept, kept // 6)
+
+
+def test_outlines_of_stardist_in_an_archive(tmp_path):
+    stars = np.stack([curve[:40].T for curve in RINGS])
+    np.savez(tmp_path / "x.npz", coord=stars, points=stars.mean(axis=2), prob=np.linspace(0, 1, 6))
+    found, _ = ensemble(tmp_path / "x.npz")
+    np.testing.assert_array_equal(found[2], RINGS[2][:40])
 
 
 # ------------------------------------------------------------------------------------------------------ images
@@ -337,7 +373,7 @@ def test_several_images_in_one_file_are_counted(tmp_path):
     with tifffile.TiffWriter(path, ome=True) as file:
         for _ in range(3):
             file.write(labels_plane(), photometric="minisblack")
-    with pytest.raises(ValueError, match=r"x\.ome\.tif: holds 3 images \(80 × 200\)"):
+    with pytest.raises(ValueError, match=r"x\.ome\.tif: holds 3 images, such as positions"):
         read_image(path)
     with tifffile.TiffWriter(tmp_path / "y.tif") as file:
         file.write(labels_plane()[::4, ::4], photometric="minisblack", subfiletype=1)
@@ -437,7 +473,7 @@ def test_grouped_thousands_are_no_pixel_size(tmp_path):
         assert list(read_design(table).pixel_sizes.values()) == [(size, "nm")]
 
 
-def test_hdf5_of_other_programs_and_stores_of_spatialdata_are_not_called_damaged(tmp_path):
+def test_hdf5_of_other_programs_is_not_called_damaged(tmp_path):
     h5py = pytest.importorskip("h5py")
     pytest.importorskip("orix")
     with h5py.File(tmp_path / "x.h5", "w") as file:
@@ -446,10 +482,6 @@ def test_hdf5_of_other_programs_and_stores_of_spatialdata_are_not_called_damaged
         ValueError, match=r"x\.h5: is an HDF5 file without .*\(it holds exported_data\): save an image as"
     ):
         ensemble(tmp_path / "x.h5")
-    zarr = pytest.importorskip("zarr")
-    zarr.open_group(str(tmp_path / "data.zarr"), mode="w").create_group("shapes/cells")
-    with pytest.raises(ValueError, match=r"is a SpatialData store: give its outlines, .*\(cells\)"):
-        ensemble(tmp_path / "data.zarr")
 
 
 def test_degrees_are_not_pixels(tmp_path):

@@ -6,10 +6,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import shapely
 
 from curve_makers import blobs
 from napari_shape_ensembles.io import read_curves
 from napari_shape_ensembles.io.columns import roles_of
+from napari_shape_ensembles.io.drawn import one_frame
+from napari_shape_ensembles.outlines.reasons import Reason
 
 GROUPS = 3, 4  # images or frames, and objects in each
 
@@ -162,7 +165,7 @@ def test_a_missing_vertex_costs_its_curve_and_not_the_file(tmp_path):
     found = read(tmp_path, frame).ensemble
     assert (len(found), sum(found.dropped.values())) == (11, 1)
     frame.loc[90:95, ["x", "y"]] = -1
-    assert [reason.key for reason in read(tmp_path, frame).ensemble.dropped] == ["missing points", "not finite"]
+    assert {reason.key for reason in read(tmp_path, frame).ensemble.dropped} == {"missing points", "not finite"}
     (tmp_path / "x.csv").write_text("id,x,y\n1,0,0\n1,0,1,5\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"x\.csv: row 3 of the table has 4 cells, and those above it 3"):
         read_curves(tmp_path / "x.csv")
@@ -210,3 +213,65 @@ def test_roles_are_found_whatever_the_order_of_the_columns():
     roles = roles_of(table("frame", "cell_id")[["y", "cell_id", "x", "frame"]])
     assert (roles.row, roles.column, sorted(roles.keys)) == ("y", "x", ["cell_id", "frame"])
     assert json.dumps(roles.images) == "[]"
+
+
+def test_a_table_with_one_row_per_object_is_no_outline(tmp_path):
+    centers = [(name, *curve.mean(axis=0)) for name, (_, _, curve) in enumerate(outlines())]
+    with pytest.raises(ValueError, match="has one row per label, such as the center of each object"):
+        read(tmp_path, pd.DataFrame(centers, columns=["label", "y", "x"]))
+
+
+@pytest.mark.parametrize(("column", "reason"), [("ring", "holes"), ("part", "parts")])
+def test_rings_and_parts_of_an_object_are_no_objects(tmp_path, column, reason):
+    rows = []
+    for number, name, curve in outlines():
+        closed = np.concatenate([curve, curve[:1]])
+        inner = 0.3 * closed + 0.7 * curve.mean(axis=0)
+        rows += [(f"{number}-{name}", place, *point) for place, one in enumerate((inner, closed)) for point in one]
+    found = read(tmp_path, pd.DataFrame(rows, columns=["id", column, "y", "x"])).ensemble
+    np.testing.assert_allclose([curve.max() for curve in found], [curve.max() for *_, curve in outlines()])
+    assert {one.key: count for one, count in found.dropped.items()} == {reason: 12}
+    assert found.ids[0] == "0-0"
+
+
+def test_shapes_of_napari_in_the_planes_of_a_stack(tmp_path):
+    rows = [
+        (10 * number + name, "polygon", place, number, *point)
+        for number, name, curve in outlines()
+        for place, point in enumerate(curve)
+    ]
+    frame = pd.DataFrame(rows, columns=["index", "shape-type", "vertex-index", "axis-0", "axis-1", "axis-2"])
+    found = read(tmp_path, frame)
+    assert_all(found)
+    assert found.features["axis-0"].tolist() == np.repeat([0, 1, 2], 4).tolist()
+
+
+def test_unit_and_pixel_size_in_columns_are_those_of_the_outlines(tmp_path):
+    frame = table("image", "label")
+    found = read(tmp_path, frame.assign(unit="um")).ensemble
+    assert (found.unit, len(found)) == ("µm", 12)
+    half = read(tmp_path, frame.assign(unit="um", pixel_size=0.5)).ensemble
+    np.testing.assert_allclose(half.vertices, found.vertices / 2)
+    with pytest.raises(ValueError, match=r"several units \(um, px\): save those of each in a file of its own"):
+        read(tmp_path, frame.assign(unit=np.where(frame["image"] == 0, "um", "px")))
+
+
+def seen_again(moved=0.0):
+    """Twelve objects in two frames; by the next frame they have moved."""
+    return [
+        (frame, 4 * number + name, curve + moved * frame) for frame in range(2) for number, name, curve in outlines()
+    ]
+
+
+def test_ids_with_the_same_areas_in_all_frames_are_the_same_objects(tmp_path):
+    kept, remark = one_frame(read(tmp_path, table("frame", "cell", of=lambda: seen_again(70.0))))
+    assert (len(kept.ensemble), kept.ensemble.dropped[Reason("frames")]) == (12, 12)
+    assert "shows the same objects in 2 frames" in remark
+    # Ids that start again in each frame go with other objects.
+    others = [(frame, (5 * name + 7 * frame) % 12, curve) for frame, name, curve in seen_again(70.0)]
+    kept, remark = one_frame(read(tmp_path, table("frame", "cell", of=lambda: others)))
+    assert (len(kept.ensemble), len(set(kept.ensemble.images.tolist()))) == (24, 2)
+    by_size = np.argsort(np.argsort([shapely.Polygon(curve).area for *_, curve in outlines()]))
+    sizes = [(frame, by_size[name], curve) for frame, name, curve in seen_again(70.0)]
+    kept, _ = one_frame(read(tmp_path, table("frame", "cell", of=lambda: sizes)))
+    assert len(kept.ensemble) == 24

@@ -1,13 +1,16 @@
 """Families of tests: statistics versus single tests, joint p-values versus a loop, and the level."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from napari_shape_ensembles.mmd import mmd_test
-from napari_shape_ensembles.mmd.family import family_tests, label_weights, median_gap
+from napari_shape_ensembles.mmd import family, mmd_test
+from napari_shape_ensembles.mmd.family import family_tests, median_gap
 from napari_shape_ensembles.mmd.kernel import gaussian, median_distance
+from napari_shape_ensembles.mmd.permutations import permuted_labels
 
 
 def descriptions(seed=0, total=60):
@@ -65,7 +68,7 @@ def test_joint_p_values_agree_with_a_step_down_loop():
     given_ = descriptions(1)
     given_["first"][:25] += 0.9
     found = family_tests(given_, 25, permutations=200, seed=4)
-    weights = label_weights(25, 60, 200, 4)
+    weights = permuted_labels(25, 60, 200, 4).weights(slice(None)) * (1 / 25 + 1 / 35)
     rows = []
     for x in given_.values():
         width = median_gap(x) if x.ndim == 1 else median_distance(x)
@@ -114,3 +117,16 @@ def test_the_family_wise_level_holds_for_dependent_descriptions():
 def test_degenerate_input_is_rejected(x, first, sentence):
     with pytest.raises(ValueError, match=sentence):
         family_tests(x, first)
+
+
+def test_a_million_permutations_fit_in_memory(monkeypatch):
+    """As float64 weights, 300 points in 40 000 labelings alone would take 96 MB."""
+    monkeypatch.setattr(family, "_WEIGHTS", 2**20)
+    values = {"one": np.random.default_rng(0).normal(size=300)}
+    few = family_tests(values, 150, permutations=999)
+    tracemalloc.start()
+    many = family_tests(values, 150, permutations=40_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 * 2**20
+    assert many.p_values[0] == pytest.approx(few.p_values[0], abs=0.06)

@@ -10,6 +10,7 @@ from itertools import count
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, pdist
+from scipy.stats import chi2
 
 from napari_shape_ensembles import progress as threads
 from napari_shape_ensembles.mmd import kernel, mmd_test, permutations
@@ -343,3 +344,39 @@ def test_the_level_holds_with_bins(arranged):
         )  # fmt: skip
         wrong += test.p_value <= 0.1
     assert 20 <= wrong <= 62  # 40 ± 3.7 standard deviations
+
+
+def test_labelings_drawn_by_compiled_code_are_equally_likely():
+    """Of 4 of 9 points, and of 60 of 70, whose first 6 hold all or all but one or two of the others in most cases."""
+    counts = permuted_labels(4, 9, 30_000, 0).indicators(slice(5001, None)) @ (1 << np.arange(9))
+    _, found = np.unique(counts, return_counts=True)
+    assert len(found) == 126
+    assert chi2.sf(((found - found.mean()) ** 2 / found.mean()).sum(), 125) > 0.001
+    drawn = permuted_labels(60, 70, 30_000, 0).indicators(slice(5001, None))
+    assert (drawn.sum(axis=1) == 60).all()
+    share = drawn.mean(axis=0)
+    assert np.abs(share - 6 / 7).max() < 5 * np.sqrt(6 / 49 / len(drawn))
+    together = drawn.T.astype(float) @ drawn / len(drawn)
+    assert np.abs(together[~np.eye(70, dtype=bool)] - 60 * 59 / (70 * 69)).max() < 0.015
+
+
+@pytest.mark.parametrize(("first", "kind"), [(100, "energy"), (50, "gaussian")])
+def test_very_many_permutations_have_the_p_value_of_the_whole_kernel(monkeypatch, first, kind):
+    z = points(200, d=6, seed=4)
+    z[:first] += 0.12
+    z = np.concatenate([z, np.abs(z)], axis=1)
+    parts = {"one": halves(z[:, :6], first), "other": halves(z[:, 6:], first)}
+    monkeypatch.setattr(permutations, "SHUFFLED", 500)
+    options = {"kernels": dict.fromkeys(parts, kind), "permutations": 4000}
+    fast = combined_mmd_test(parts, **options)
+    distances, labels = kernel.KERNELS[kind](z[:, :6]), permuted_labels(first, 200, 4000, 0)
+    (quick,) = permuted_statistics(distances, labels, [3.0])
+    monkeypatch.setattr(permutations, "MAX_FACTORIZED", 0)
+    (exact,) = permuted_statistics(distances, labels, [3.0])
+    assert not quick.exact.all()
+    assert np.abs(quick.values - exact.values).max() <= quick.tolerance
+    assert quick.values[quick.exact] == pytest.approx(exact.values[quick.exact], rel=1e-9)
+    whole = combined_mmd_test(parts, **options)
+    assert fast.p_value == whole.p_value
+    for name, part in whole.parts.items():
+        assert fast.parts[name].p_value == part.p_value

@@ -285,3 +285,13 @@ def test_permutations_continue_only_while_the_decision_depends_on_them():
     many = pooled_mmd_test(points, 40, permutations=4975, significance=few.p_value)
     assert near.p_value == many.p_value
     assert near.p_error < few.p_error / 4
+
+
+def test_the_error_of_a_joint_p_value_is_that_of_repeated_draws():
+    rng = np.random.default_rng(5)
+    points = {name: rng.normal(size=(60, 1)) for name in "abcd"}
+    points["a"][:30] += 0.9
+    tests = [pooled_mmd_test(points, 30, permutations=400, seed=seed) for seed in range(60)]
+    drawn = np.std([test.p_value for test in tests], ddof=1)
+    assert 0.005 < np.mean([test.p_value for test in tests]) < 0.3
+    assert np.mean([test.p_error for test in tests]) == pytest.approx(drawn, rel=0.35)

@@ -71,6 +71,19 @@ def test_unusable_curves_are_counted_by_reason(curve, reason):
     np.testing.assert_array_equal(ensemble[1], SQUARE + 5)
 
 
+def test_vertices_that_do_not_follow_an_outline_are_counted_and_cost_no_other_curve():
+    outlines = [10 * (curve - curve.min(axis=0)) for curve in blobs(4, 60)]
+    by_rows = outlines[0].round()[np.lexsort(outlines[0].round().T[::-1])]
+    two = np.concatenate([outlines[1], outlines[1] + 300])
+    missing = np.concatenate([outlines[2], [(-1.0, -1.0)]])
+    found = Ensemble([by_rows, outlines[0], two, missing, outlines[3]])
+    assert found.dropped == {Reason("order"): 1, Reason("several"): 1, Reason("missing points"): 1}
+    assert found.ids.tolist() == [1, 4]
+    np.testing.assert_array_equal(found[1], outlines[3])
+    # A mirrored, stretched or turned outline crosses itself as often.
+    assert Ensemble([by_rows * (1, -3)]).dropped == Ensemble([by_rows @ [[0.6, 0.8], [-0.8, 0.6]]]).dropped
+
+
 def test_earlier_counts_are_added_to():
     ensemble = Ensemble([np.zeros((5, 2))], dropped={AT_BORDER: 3, Reason("collinear"): 0})
     assert ensemble.dropped == {AT_BORDER: 3, Reason("distinct", 3): 1}

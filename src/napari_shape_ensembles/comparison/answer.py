@@ -3,6 +3,7 @@
 All sentences about a result are made here; window, report, methods text and command line show them.
 """
 
+import re
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 
 from .._types import Real
 from ..mmd import MMDTest
+from ..outlines import Ensemble
 from ..shapes import spd
-from ..words import counted
+from ..words import counted, listed
 from .estimates import QUANTITIES, described, p_values
 from .learning import coordinate_precision, relative_precision
 from .verdict import INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE, TRUTH_TABLE
@@ -55,6 +57,19 @@ _UNIQUENESS_RADIUS = np.pi / 4
 _MAX_AMBIGUOUS_FRACTION = 0.5
 # A relative precision of the coordinates worse than this gives a warning.
 _LOW_PRECISION = 1e-5
+# Distance from the level, in Monte-Carlo errors of the p-value, up to which the decision may depend on the draw.
+_CLOSE = 3
+# Level at which a trend with the position within images, or another coupling of scale and form, is reported.
+_OWN_LEVEL = 0.01
+# Words in the names of columns that tell specimens apart, whose outlines are not independent.
+# fmt: off
+_REPLICATES = frozenset((
+    "replicate", "specimen", "individual", "subject", "animal", "mouse", "rat", "patient", "donor", "plant", "tree",
+    "leaf", "site", "plot", "dish", "well", "slide", "section", "field", "fov", "frame", "image", "position",
+    "plate", "batch",
+))
+# fmt: on
+_WORD = re.compile(r"[a-z]+")
 # With fewer curves than this on one side, a missed difference means little.
 _MIN_CURVES_FOR_POWER = 30
 
@@ -103,17 +118,31 @@ def summary(comparison: Comparison) -> str:
     )
     if c.inconclusive:
         return f"{groups}: inconclusive: {c.inconclusive}."
-    alone = "in these images only, " if c.permuted == "curves" and max(c.image_counts) > 1 else ""
+    alone = (
+        ""
+        if c.permuted != "curves"
+        else "in these two images, "
+        if max(c.image_counts) == 1
+        else "in these images only, "
+    )
     return f"{groups}: {alone}{TRUTH_TABLE[c.case]} ({c.case}; {p_words(c)})."
 
 
 def p_words(comparison: Comparison) -> str:
     """State the p-values of the two tests by which the row is decided."""
     tests = comparison.undulation, comparison.scale
-    undulation, scale = comparison.p_adjusted or [test.p_value for test in tests]
+    undulation, scale = (f"{p:.2g}" for p in comparison.p_adjusted or [test.p_value for test in tests])
+    if not comparison.p_adjusted:
+        undulation, scale = map(_with_error, tests)
     adjusted = ", adjusted for all contrasts" if comparison.p_adjusted else ""
     by = " by the small-sample test" if comparison.decided_by == SMALL_SAMPLE else ""
-    return f"undulation p = {undulation:.2g}, scale p = {scale:.2g}{by}{adjusted}"
+    return f"undulation p = {undulation}, scale p = {scale}{by}{adjusted}"
+
+
+def _with_error(test: MMDTest) -> str:
+    """State a p-value; if the decision may depend on the draw of permutations, with its error and their number."""
+    close = abs(test.p_value - test.significance) <= _CLOSE * test.p_error
+    return f"{test.p_value:.2g}" + (f" ± {test.p_error:.1g} from {len(test.null)} permutations" if close else "")
 
 
 def headline(comparison: Comparison) -> str:
@@ -231,7 +260,7 @@ def scope(comparison: Comparison) -> str:
         return f"It holds for the one {unit} of {single}, compared with the condition of {other}: {permuted}."
     if max(counts) > 1:
         return "It holds for these images only: single outlines were permuted."
-    return "It holds for these two images, not for the conditions: there are no replicates."
+    return "It holds for these two images: with one image a side, a difference between conditions cannot be shown."
 
 
 def missed(comparison: Comparison) -> str:
@@ -258,13 +287,20 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
         found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
     if max(c.image_counts) > 1 and c.permuted == "curves":
         found.append("Single outlines were permuted: the result holds for these images only, not for the conditions.")
+    if c.permuted == "curves":
+        found += [_replicate_caveat(*column) for column in replicate_columns(c.a, c.b)]
+    if c.permuted == "curves" and max(c.image_counts) == 1:
+        found += _position_caveat(c)
+    found += _coupling_caveats(c)
     if c.permuted != "curves" and c.settings.null != "permutation":
         found.append(
             f"Whole {c.permuted} were permuted: the null distribution {c.settings.null!r} is for single outlines, and "
             "was not used."
         )
-    if c.inconclusive is None and not (c.undulation.rejected and c.scale.rejected):
-        found += caveats_of_few(len(c.a), len(c.b))
+    few = min(len(c.a), len(c.b))
+    missed = c.permuted == "curves" and c.inconclusive is None and not (c.undulation.rejected and c.scale.rejected)
+    if missed and few < _MIN_CURVES_FOR_POWER:
+        found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
     scales = spd.from_coordinates(c.space.scale_mean_, c.l)
     known = relative_precision(np.concatenate([coordinate_precision(side) for side in (c.a, c.b)]), scales)
     if known > _LOW_PRECISION:
@@ -282,11 +318,50 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
     return (*found, *caveats_of_positions(c.t, ambiguous, c.archetype_is_ambiguous))
 
 
-def caveats_of_few(*counts: int) -> list[str]:
-    """Caveat to a row found with few curves on one side."""
-    few = min(counts)
-    words = f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed."
-    return [words] if few < _MIN_CURVES_FOR_POWER else []
+def replicate_columns(a: Ensemble, b: Ensemble) -> list[tuple[str, int, int]]:
+    """Columns of metadata that seem to name replicates (specimens, sites, wells), with their numbers of these.
+
+    Both samples have the column, with several values, each of several outlines.
+    """
+    found = []
+    for name in a.metadata.columns.intersection(b.metadata.columns):
+        m, n = (int(side.metadata[name].nunique()) for side in (a, b))
+        repeated = 1 < m <= len(a) / 2 and 1 < n <= len(b) / 2
+        if repeated and set(_WORD.findall(name.lower())) & _REPLICATES:
+            found.append((str(name), m, n))
+    return found
+
+
+def _replicate_caveat(name: str, m: int, n: int) -> str:
+    return (
+        f"The outlines have a column {name!r} with {m} and {n} values. If outlines of one {name} resemble each other, "
+        f"single outlines are no replicates, and differences are found too often: compare(a, b, replicate={name!r}) "
+        f"permutes whole ones."
+    )
+
+
+def _coupling_caveats(comparison: Comparison) -> list[str]:
+    a, b = names_of(comparison)
+    return [
+        f"Outside the row: {one['scale']} and {one['form']} of the outlines are related differently (rank correlation "
+        f"{one['correlation_a']:.2f} in {a}, {one['correlation_b']:.2f} in {b}; adjusted p = {one['p_adjusted']:.2g}, "
+        "approximate)."
+        for one in comparison.coupling.to_dict("records")
+        if one["p_adjusted"] <= _OWN_LEVEL
+    ]
+
+
+def _position_caveat(comparison: Comparison) -> list[str]:
+    from .position import position_trends  # whose functions take a Comparison
+
+    trends = {name: p for name, p in position_trends(comparison).items() if p <= _OWN_LEVEL}
+    if not trends:
+        return []
+    depend = f"{listed([*trends]).capitalize()} {'depend' if len(trends) > 1 else 'depends'}"
+    return [
+        f"{depend} on position within the images (p = {min(trends.values()):.2g}): images of other places may differ "
+        "for that reason alone."
+    ]
 
 
 def caveats_of_positions(t: Real, ambiguous: int, symmetric: bool) -> list[str]:

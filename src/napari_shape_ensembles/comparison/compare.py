@@ -11,13 +11,16 @@ import numpy as np
 
 from .._types import Index
 from ..archive import StrPath
+from ..mmd.kernel import MOST_PERMUTATIONS
+from ..mmd.permutations import EIGENVECTORS, MAX_FACTORIZED
+from ..mmd.two_sample import MORE
 from ..outlines import Ensemble
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..words import counted
-from .engine import learn_groups
+from .engine import MOST_MORE, learn_groups
 from .learning import COMPARISON_STEPS
 from .result import Comparison
-from .samples import Images, comparable, image_counts, image_numbers
+from .samples import Images, column_numbers, comparable, image_counts, image_numbers
 from .settings import Settings
 
 # From this many seconds on, the expected duration is reported beforehand.
@@ -31,6 +34,7 @@ def compare(
     b: Images,
     settings: Settings | None = None,
     *,
+    replicate: str | None = None,
     scratch: StrPath | None = None,
     client: Any = None,
     progress: Listener | None = None,
@@ -44,6 +48,9 @@ def compare(
         The two samples of curves. If a sample is several images (or a pooled ensemble of several), whole images are
         permuted, unless `settings.permute` overrides it. Arrays are the closed curves of one image, in pixels.
     settings : Settings, optional
+    replicate : str, optional
+        Column of the outlines' metadata that names the specimen, site or well of each: then these are the replicates,
+        instead of images.
     scratch : path, optional
         Folder for a memory map of the landmarks, for more outlines than fit in memory: about 8 kB per outline at 500
         landmarks, removed afterwards. The folder is created if missing.
@@ -92,9 +99,9 @@ def compare(
     """
     settings = settings_of(settings, "compare takes two samples; experiment compares several groups", changes)
     a, b, note = comparable(a, b)
-    return _compared(
-        a, b, settings, image_numbers((a, b)), note=note, scratch=scratch, client=client, progress=progress
-    )
+    units = image_numbers((a, b)) if replicate is None else column_numbers((a, b), replicate)
+    unit = "images" if replicate is None else "replicates"
+    return _compared(a, b, settings, units, unit=unit, note=note, scratch=scratch, client=client, progress=progress)
 
 
 def compare_again(result: Comparison, *, progress: Listener | None = None, **changes: Any) -> Comparison:
@@ -159,13 +166,19 @@ def settings_of(settings: Settings | None, words: str, changes: dict[str, Any]) 
 def expected_seconds(a: Ensemble, b: Ensemble, settings: Settings) -> float:
     """Expected duration in seconds of a comparison on this computer, to a factor of about two.
 
-    Nearly all of it is spent on sums of kernels over permutations, whose number of multiplications is known.
+    Nearly all of it is spent on sums of kernels over permutations, whose number of multiplications is known: with as
+    many permutations as are drawn if a decision depends on them.
     """
     total, parts = len(a) + len(b), 5 if settings.coordinates == "components" else 3
     widths = len(settings.bandwidth) if isinstance(settings.bandwidth, tuple) else 1
     units = settings.bins if settings.bins and total >= 4 * settings.bins else total
     drawn = settings.null == "permutation" and settings.permutes_curves(*image_counts(a, b))
-    count = parts * widths * (drawn * settings.permutations * units**2 / 2 + _PER_PAIR * total**2)
+    each = units**2 / 2
+    most = max(settings.permutations, min(MOST_MORE * settings.permutations, MOST_PERMUTATIONS))
+    more = (most - settings.permutations) * min(each, EIGENVECTORS * units)
+    if total > MAX_FACTORIZED and units == total:
+        more = min(most - settings.permutations, (MORE - 1) * settings.permutations) * each
+    count = parts * widths * (drawn * (settings.permutations * each + more) + _PER_PAIR * total**2)
     return _seconds_per_multiplication() * count / processors()
 
 

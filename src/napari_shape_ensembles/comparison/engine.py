@@ -47,8 +47,8 @@ _SMALL_SAMPLE_PARTS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "undulation": {"coarse form": LOBES[:5], "roughness": ("roughness",)},
     "scale": {"mean size": ("size",), "elongation": ("elongation",)},
 }
-# Largest factor by which the number of permutations is raised where p-values are close to the level.
-_MOST_MORE = 25
+#: Largest factor by which the number of permutations is raised where p-values are close to the level.
+MOST_MORE = 50
 # With several contrasts, so many times the permutations with which the smallest adjusted p-value reaches the level.
 _SPARE_PERMUTATIONS = 3
 
@@ -392,7 +392,7 @@ def permutation_options(settings: Settings) -> dict[str, Any]:
         "approximate_above": settings.approximate_above or None,
         "bins": settings.bins,
         "seed": settings.seed,
-        "most": max(settings.permutations, min(_MOST_MORE * settings.permutations, MOST_PERMUTATIONS)),
+        "most": max(settings.permutations, min(MOST_MORE * settings.permutations, MOST_PERMUTATIONS)),
     }
 
 

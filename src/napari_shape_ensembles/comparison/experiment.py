@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from html import escape
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class Experiment(Saved):
     >>> from napari_shape_ensembles import Ensemble, Settings, experiment, samples
     >>> a, b = samples.powder_outlines().ensembles()
     >>> images = [side[np.arange(len(side)) % 6 == i] for side in (a, b) for i in range(6)]
-    >>> design = pd.DataFrame({"group": ["sieved"] * 6 + ["raw"] * 6})
+    >>> design = pd.DataFrame({"group": ["one"] * 6 + ["other"] * 6})  # parts of two images stand in for images
     >>> result = experiment(images, design, Settings(landmarks=60, rank=10))
     >>> result.table[["contrast", "differs", "case", "scale_least_p"]].round(3).values.tolist()
     [['raw - sieved', 'scale', '1∧0', 0.002]]
@@ -632,7 +633,7 @@ def _kernel_of(tree: Tree, replicates: int) -> tuple[str, MeanKernels]:
 
 def experiment(
     ensembles: Sequence[Ensemble],
-    design: pd.DataFrame,
+    design: pd.DataFrame | None = None,
     settings: Settings | None = None,
     *,
     control: str | None = None,
@@ -706,6 +707,11 @@ def experiment(
     >>> result.omnibus.scale < 0.05, result.omnibus.undulation < 0.05
     (True, False)
     """
+    if design is None or isinstance(ensembles, str | PathLike):
+        raise TypeError(
+            "experiment takes a list of ensembles and a design table; experiment(*io.read_experiment(path)) reads both "
+            "from a design file, or with pattern= from a folder"
+        )
     settings = settings_of(settings, "experiment takes ensembles and a design", changes)
     if correction not in ("auto", "family", "fdr"):
         raise ValueError(f'correction must be "auto", "family" or "fdr", not {correction!r}')

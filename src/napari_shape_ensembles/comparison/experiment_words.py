@@ -10,8 +10,7 @@ from .._types import Real
 from ..words import counted
 from .design import FEW_REPLICATES
 from .hypotheses import HypothesisTests
-from .replicate_quantities import slope
-from .verdict import INCONCLUSIVE, SMALL_SAMPLE
+from .verdict import INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE
 
 #: Quantities whose ratios are the effects in the table.
 EFFECTS = {"undulation": "roughness", "scale": "size"}
@@ -81,7 +80,7 @@ def _adjusted_ratios(result: Any, given: Sequence[str]) -> str:
     except ValueError:  # an unknown column, already reported by the test
         return ""
     for quantity in EFFECTS.values():
-        ratio = slope(second, result.quantities.means[quantity].to_numpy(), hypothesis)
+        ratio = result.quantities.slope(quantity, second, hypothesis)
         if ratio.freedom > 0:
             low, high = (float(np.exp(end)) for end in ratio.interval())
             words += f"; {quantity} ratio {np.exp(ratio.value):.3g}, 95 % interval {low:.3g} to {high:.3g}"
@@ -106,15 +105,16 @@ def warnings(result: Any) -> tuple[str, ...]:
         found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
     if (result.table["decided_by"] == SMALL_SAMPLE).any():
         found.append(
-            "The small-sample test assumes that replicate means are Gaussian: one outlying replicate lowers "
-            "its power, and unequal numbers of outlines slightly distort its level."
+            "The small-sample test assumes that replicate means are Gaussian: one outlying replicate lowers its power."
         )
     counts = np.bincount(result.groups.replicate)
+    exchanged = ((result.table["decided_by"] == PERMUTATION) & (result.table["permuted"] != "curves")).any()
+    equal = "Permuted replicates have equal weights, even those with few outlines"
     if (few := np.flatnonzero((counts < _MIN_OUTLINES) & (counts < np.median(counts) / 2))).size:
         names = [" of ".join(result.design.replicates[["replicate", "group"]].iloc[place]) for place in few[:3]]
         listed = f"{', '.join(names)}{' ...' if len(few) > 3 else ''}"
         found.append(
-            f"Each replicate has the same weight, even those with few outlines: {listed} ({counts[few].max()} "
+            f"{equal if exchanged else 'Means of few outlines have less weight'}: {listed} ({counts[few].max()} "
             f"at most; the median is {np.median(counts):g})."
         )
     table, level = result.table, result.settings.test_level

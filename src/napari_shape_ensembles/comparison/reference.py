@@ -177,7 +177,7 @@ class Reference(Saved):
         given = _ensembles(ensembles)
         if replicates is not None and len(replicates) != len(given):
             raise ValueError(f"{len(given)} ensembles need {len(given)} replicates, not {len(replicates)}")
-        parts = [_by_image(ensemble) for ensemble in given]
+        parts = [by_image(ensemble) for ensemble in given]
         images = [_in_unit(image, given[0].unit) for part in parts for image in part]
         if empty := [image.name or "an image" for image in images if not len(image)]:
             raise ValueError(f"{listed(empty)}: no usable outline: check the segmentation, or leave the image out")
@@ -298,7 +298,7 @@ class Reference(Saved):
 
         if correction not in ("none", "fdr", "family"):
             raise ValueError(f"correction must be none, fdr or family, not {correction!r}")
-        queries = [image for ensemble in _ensembles(images) for image in _by_image(ensemble)]
+        queries = [image for ensemble in _ensembles(images) for image in by_image(ensemble)]
         with reporting(progress):
             report("measuring outlines", 0, 2)
             prepared = [self._prepared(query) for query in queries]
@@ -503,7 +503,7 @@ class Reference(Saved):
         """
         import pandas as pd
 
-        queries = [image for ensemble in _ensembles(images) for image in _by_image(ensemble)]
+        queries = [image for ensemble in _ensembles(images) for image in by_image(ensemble)]
         count = self._count(None, max(self._numbers(None)))
         lobes = min(one.lobes for one in self._measured(None))
         before, ties = self._units_drawn(None, count), np.random.default_rng([self.settings.seed, _CHART])
@@ -579,7 +579,7 @@ class Reference(Saved):
     def of_images(self, images: Sequence[Ensemble]) -> Reference:
         """A reference of other outlines of the same images, with the same settings."""
         return Reference(
-            [part for image in images for part in _by_image(image)],
+            [part for image in images for part in by_image(image)],
             self.settings,
             replicates=self.replicates,
             significance=self.significance,
@@ -696,7 +696,7 @@ def _at_largest_pixels(images: list[Ensemble]) -> tuple[list[Ensemble], str]:
     return [at_pixel_size(image, max(sizes)) for image in images], f"{words} largest, and finer detail is not compared"
 
 
-def _by_image(ensemble: Ensemble) -> list[Ensemble]:
+def by_image(ensemble: Ensemble) -> list[Ensemble]:
     """Split an ensemble into its images."""
     names = list(dict.fromkeys(ensemble.images.tolist()))
     if len(names) < 2:

@@ -1,7 +1,7 @@
 """Plain quantities of replicates: differences of groups, slopes, variance components and plans of experiments."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +11,7 @@ from scipy.special import chdtri, ndtr, stdtr, stdtrit
 
 from .._types import Index, Real
 from ..mmd.contrasts import welch
-from ..mmd.replicates import Hypothesis, least_p
+from ..mmd.replicates import Hypothesis, least_p, precisions
 from .design import Design
 
 if TYPE_CHECKING:
@@ -85,11 +85,24 @@ class ReplicateQuantities:
         freedom = max(len(values) - len(self.means), 1)
         return pd.Series(np.sqrt((left**2).sum(axis=0) / freedom), values.columns)
 
+    @cached_property
+    def counts(self) -> Index:
+        """Number of outlines of each replicate, (U,)."""
+        return np.bincount(self.outlines["replicate"])
+
+    def slope(self, quantity: str, x: Real, hypothesis: Hypothesis) -> Difference:
+        """Slope of a quantity of all replicates on x, with replicates weighted by their precision; see `slope`."""
+        return slope(x, self.means[quantity].to_numpy(), hypothesis, self.counts, float(self.within[quantity]))
+
     def difference(self, quantity: str, i: int, j: int) -> Difference:
         """Mean of group j minus mean of group i, at the level of replicates; see `difference_of_replicates`."""
         chosen = np.flatnonzero(np.isin(self.design.group, (i, j)))
         blocks = None if self.design.blocks is None else self.design.blocks[chosen]
-        return difference_of_replicates(self.means[quantity].to_numpy()[chosen], self.design.group[chosen] == j, blocks)
+        values, within = self.means[quantity].to_numpy()[chosen], float(self.within[quantity])
+        second = self.design.group[chosen] == j
+        if blocks is None:
+            return difference_of_replicates(values, second)
+        return slope(second.astype(float), values, Hypothesis(second, blocks), self.counts[chosen], within)
 
     def slopes(self, column: str, given: Sequence[str] = ()) -> "pd.DataFrame":
         """Ratio of every plain quantity per unit of a covariate, with its 95 % interval over replicates."""
@@ -98,7 +111,7 @@ class ReplicateQuantities:
         hypothesis = self.design.hypothesis(self.design.column(column), given)
         rows = []
         for quantity in map(str, self.means):
-            found = slope(self.design.column(column)[:, 0], self.means[quantity].to_numpy(), hypothesis)
+            found = self.slope(quantity, self.design.column(column)[:, 0], hypothesis)
             low, high = found.interval()
             ratios = {"ratio": np.exp(found.value), "low": np.exp(low), "high": np.exp(high)}
             rows.append({"quantity": quantity, **ratios})
@@ -115,7 +128,7 @@ class ReplicateQuantities:
         """
         import pandas as pd
 
-        counts = np.bincount(self.outlines["replicate"])
+        counts = self.counts
         nuisance = self.design.hypothesis(self.design.column("group")).nuisance
         group = basis_of(np.concatenate([nuisance, self.design.column("group")], axis=1))
         freedom = len(counts) - group.shape[1]
@@ -195,7 +208,7 @@ class ReplicateQuantities:
         if quantity not in self.means:
             raise ValueError(f"{quantity!r} is not one of the quantities: {', '.join(map(str, self.means))}")
         one = self.variance.set_index("quantity").loc[quantity]
-        counts = np.bincount(self.outlines["replicate"])
+        counts = self.counts
         if np.isnan(one["between"]):
             raise ValueError("no group has two replicates: the variation between replicates is unknown")
         return float(np.sqrt(one["between"] ** 2 + one["within"] ** 2 * (1 / counts).mean()))
@@ -242,8 +255,23 @@ def difference_of_replicates(values: Real, second: NDArray[np.bool_], blocks: In
     return slope(second.astype(float), values, Hypothesis(second, blocks))
 
 
-def slope(x: Real, y: Real, hypothesis: Hypothesis) -> Difference:
-    """Least squares slope of y on x, both adjusted for the nuisance columns of the hypothesis."""
+def slope(x: Real, y: Real, hypothesis: Hypothesis, counts: Index | None = None, within: float = 0.0) -> Difference:
+    """Least squares slope of y on x, both adjusted for the nuisance columns of the hypothesis.
+
+    Parameters
+    ----------
+    x, y : (U,) arrays
+        y holds means of replicates.
+    hypothesis : Hypothesis
+    counts : (U,) array of int, optional
+        Number of outlines of each replicate: if they are unequal, replicates are weighted by the `precisions` of their
+        means, as in the small-sample test.
+    within : float
+        Standard deviation of the outlines of one replicate.
+    """
+    if counts is not None and np.ptp(counts) and within > 0:
+        weights = precisions(np.outer(y, y) / within**2, 1.0, counts, hypothesis)
+        x, y, hypothesis = x * weights, y * weights, replace(hypothesis, weights=weights)
     nuisance = hypothesis.nuisance
     x, y = (values - nuisance @ (nuisance.T @ values) for values in (x, y))
     square = float(x @ x)

@@ -21,6 +21,7 @@ from ..parameters import tree as tree_of
 from ..shapes import ShapeSpace
 from . import answer, records
 from .common_form import COMMON, unexplained
+from .coupling import coupling
 from .design import cannot_reach, numbers_below, unequal_precision
 from .detectable import Detectable, detectable_differences, planned_power, require_curves_permuted
 from .display import MARK, LayerData, curve_layer_data, summary_html
@@ -571,6 +572,15 @@ class Comparison(Sealed, Saved):
             significance=settings.significance,
             random_state=settings.seed,
         )
+
+    @cached_property
+    def coupling(self) -> "pd.DataFrame":
+        """Whether scale and form go together otherwise in b than in a, which the row does not show: approximate tests.
+
+        Columns: scale ("size" or "elongation"); form ("roughness" or "lobes"); correlation_a, correlation_b: Spearman's
+        in a sample, or mean over its replicates; p of their difference; p_adjusted for all pairs (Holm).
+        """
+        return coupling(self)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:

@@ -87,3 +87,25 @@ def image_numbers(sides: Sequence[Ensemble]) -> Index:
         numbers.append(count + own)
         count += len(names)
     return np.concatenate(numbers).astype(np.intp)
+
+
+def column_numbers(sides: Sequence[Ensemble], column: str) -> Index:
+    """Number of the value of each outline in a column of metadata, (N,), numbered over all sides.
+
+    Equal values on two sides are different replicates. Raises if a side has no such column, or values are missing.
+    """
+    numbers, count = [], 0
+    for side, letter in zip(sides, "AB", strict=False):
+        table = side.metadata
+        if column not in table:
+            known = ", ".join(map(repr, table)) or "none"
+            raise ValueError(f"the outlines of {side.name or letter} have no column {column!r}; they have {known}")
+        if missing := int(table[column].isna().sum()):
+            raise ValueError(
+                f"{missing} of {len(table)} outlines of {side.name or letter} have no {column}: fill the column, or "
+                "leave these outlines out"
+            )
+        own = table.groupby(column, sort=True).ngroup().to_numpy()
+        numbers.append(count + own)
+        count += int(own.max()) + 1
+    return np.concatenate(numbers).astype(np.intp)

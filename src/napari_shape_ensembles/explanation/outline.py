@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from .._types import Real
 from ..checks import Sealed
-from ..mmd.family import image_label_weights, label_weights
+from ..mmd.family import image_label_weights
 from ..mmd.kernel import PERMUTATIONS, SIGNIFICANCE
+from ..mmd.permutations import chunks, permuted_labels
 from ..progress import one_library_thread
 from ..shapes import ShapeSpace
 
@@ -98,20 +99,23 @@ def outline_difference(
     along = np.where(along.std(axis=0) > floor, along, 0)
     if image is None:
         moments, lost = (along, along**2), 2
-        in_a = label_weights(first, len(along), permutations, seed) > 0
+        labels = permuted_labels(first, len(along), permutations, seed)
+        parts = (labels.indicators(some).astype(np.bool_) for some in chunks(len(labels), 1, _LABELLINGS))
+        observed = np.arange(len(along))[None] < first
         mean_a, mean_b = curves[:first].mean(axis=0), curves[first:].mean(axis=0)
     else:  # mean and mean square of each image
         share = (image == np.arange(image.max() + 1)[:, None]) / np.bincount(image)[:, None]
         moments, lost = (share @ along, share @ along**2), 0
         in_a = image_label_weights(image, first, permutations, seed) > 0
+        parts, observed = (in_a[some] for some in chunks(len(in_a), 1, _LABELLINGS)), in_a[:1]
         of_images = np.tensordot(share, curves, axes=1)
         mean_a, mean_b = of_images[in_a[0]].mean(axis=0), of_images[~in_a[0]].mean(axis=0)
     largest = [
         (np.abs(effects).max(axis=1), np.abs(np.log(of_b / of_a)).max(axis=1))
-        for start in range(0, len(in_a), _LABELLINGS)
-        for effects, of_a, of_b in [_compared(*moments, in_a[start : start + _LABELLINGS], floor, lost)]
+        for part in parts
+        for effects, of_a, of_b in [_compared(*moments, part, floor, lost)]
     ]
-    effects, spread_a, spread_b = _compared(*moments, in_a[:1], floor, lost)
+    effects, spread_a, spread_b = _compared(*moments, observed, floor, lost)
     shifts, ratios = (np.concatenate(kind) for kind in zip(*largest, strict=True))
     return OutlineDifference(
         mean,

@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ class Calibration:
         return f"{size} {self.unit} per pixel ({self.source})" if self.unit != "pixel" else f"pixels ({self.source})"
 
 
-def read_calibration(path: StrPath) -> Calibration:
+def read_calibration(path: StrPath, image: int = 0) -> Calibration:
     """Read the pixel size from the metadata of an image file.
 
     Supported are OME-TIFF, ImageJ TIFF, and the tags of FEI/Thermo Fisher, Zeiss and Tescan. The print resolution that
@@ -96,6 +97,8 @@ def read_calibration(path: StrPath) -> Calibration:
     Parameters
     ----------
     path : path
+    image : int
+        Index of the image in an OME-TIFF of several.
 
     Returns
     -------
@@ -127,7 +130,7 @@ def read_calibration(path: StrPath) -> Calibration:
 
     with errors_named(path, "TIFF"), tifffile.TiffFile(path) as tiff:
         for source, (kind, read) in _SOURCES.items():
-            found = read(tiff) if not kind or getattr(tiff, kind) else None
+            found = read(tiff, image) if not kind or getattr(tiff, kind) else None
             # Uncalibrated microscopes write a size of 0, and some programs the unit "pixel".
             if found is None or unit_name(found[2]).lower() in _NO_UNIT or 0 in found[:2]:
                 continue
@@ -209,8 +212,8 @@ def _unit(stated: str) -> str:
     return unit
 
 
-def _ome(tiff: Any) -> Stated | None:
-    element = _pixels_element(tiff)
+def _ome(tiff: Any, image: int) -> Stated | None:
+    element = _pixels_element(tiff, image)
     if element is None:
         return None
     rows, columns = (element.get(f"PhysicalSize{axis}") for axis in "YX")
@@ -221,13 +224,14 @@ def _ome(tiff: Any) -> Stated | None:
     return float(rows), float(columns) * factor, units[0]
 
 
-def _pixels_element(tiff: Any) -> ElementTree.Element | None:
-    """The `Pixels` element of the first image in the OME metadata."""
+def _pixels_element(tiff: Any, image: int = 0) -> ElementTree.Element | None:
+    """The `Pixels` element of an image in the OME metadata."""
     elements = ElementTree.fromstring(tiff.ome_metadata).iter()
-    return next((one for one in elements if one.tag.endswith("}Pixels") or one.tag == "Pixels"), None)
+    of_images = (one for one in elements if one.tag.endswith("}Pixels") or one.tag == "Pixels")
+    return next(islice(of_images, image, None), None)
 
 
-def _imagej(tiff: Any) -> Stated | None:
+def _imagej(tiff: Any, _: int) -> Stated | None:
     tags = tiff.pages[0].tags
     unit = str((tiff.imagej_metadata or {}).get("unit", ""))
     if "XResolution" not in tags or "YResolution" not in tags:
@@ -251,12 +255,12 @@ def _is_for_printing(sizes: tuple[float, float], unit: str) -> bool:
     return any(abs(inch / sizes[0] - dots) < 1e-4 * dots for dots in _DOTS_PER_INCH)
 
 
-def _fei(tiff: Any) -> Stated | None:
+def _fei(tiff: Any, _: int) -> Stated | None:
     scan = (tiff.fei_metadata or {}).get("Scan")
     return _micrometres(scan.get("PixelHeight"), scan.get("PixelWidth")) if scan else None
 
 
-def _zeiss(tiff: Any) -> Stated | None:
+def _zeiss(tiff: Any, _: int) -> Stated | None:
     values = tiff.sem_metadata or {}
     for name in ("ap_image_pixel_size", "ap_pixel_size"):
         if name in values and len(values[name]) == 3:
@@ -265,7 +269,7 @@ def _zeiss(tiff: Any) -> Stated | None:
     return None
 
 
-def _tescan(tiff: Any) -> Stated | None:
+def _tescan(tiff: Any, _: int) -> Stated | None:
     tag = tiff.pages[0].tags.get(_TESCAN_TAG)
     if tag is None:
         return None
@@ -280,7 +284,7 @@ def _micrometres(rows: Any, columns: Any) -> Stated | None:
 
 
 # Name of each source, the property of tifffile.TiffFile by which it is recognized, if any, and its reader.
-_SOURCES: dict[str, tuple[str, Callable[[Any], Stated | None]]] = {
+_SOURCES: dict[str, tuple[str, Callable[[Any, int], Stated | None]]] = {
     "OME-TIFF": ("is_ome", _ome),
     "ImageJ TIFF": ("is_imagej", _imagej),
     "FEI/Thermo Fisher tags": ("is_fei", _fei),

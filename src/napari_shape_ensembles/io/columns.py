@@ -13,6 +13,7 @@ import numpy as np
 
 from .._types import Index, Real
 from ..archive import ContentError
+from ..outlines.order import MANY_VERTICES, MIN_JUMP, is_closed
 from ..outlines.units import length_unit
 
 if TYPE_CHECKING:
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 
 # Names as they read without case, spaces and punctuation; pairs of (row, column) in the order of preference.
 _COORDINATES = (
-    ("row", "column"), ("row", "col"), ("axis0", "axis1"), ("y", "x"), ("vertexy", "vertexx"), ("ycoord", "xcoord"),
-    ("ycoordinate", "xcoordinate"), ("coordy", "coordx"), ("posy", "posx"), ("positiony", "positionx"),
-    ("ypos", "xpos"), ("yposition", "xposition"), ("pointy", "pointx"),
+    ("row", "column"), ("row", "col"), ("axis0", "axis1"), ("axis1", "axis2"), ("y", "x"), ("vertexy", "vertexx"),
+    ("ycoord", "xcoord"), ("ycoordinate", "xcoordinate"), ("coordy", "coordx"), ("posy", "posx"),
+    ("positiony", "positionx"), ("ylocal", "xlocal"), ("locationy", "locationx"), ("ypos", "xpos"),
+    ("yposition", "xposition"), ("pointy", "pointx"),
 )  # fmt: skip
 _DEPTHS = ("z", "vertexz", "zcoord", "axis2", "coordz", "posz", "zposition", "depth")
 _IDS = (
@@ -32,6 +34,11 @@ _IDS = (
     "specimen", "nucleus", "grain", "mask", "maskid", "track",
 )  # fmt: skip
 _VERTICES = ("vertex", "vertexindex", "point", "vertexid", "pointid", "coordid", "vertexnumber", "pointindex", "order")
+#: Columns of the rings of one outline (the first around it, the others holes), and of the parts of one object.
+RINGS, PARTS_OF_OBJECT = (
+    ("ring", "ringid", "ringindex", "hole"),
+    ("part", "partid", "partindex", "piece", "polygonpart"),
+)
 #: Columns of images, and of the parts of one image.
 IMAGES = (
     "image", "imageid", "imagename", "imagenumber", "imagefile", "imagefilename", "img", "file", "fileid", "filename",
@@ -40,16 +47,13 @@ IMAGES = (
 )  # fmt: skip
 FRAMES = (
     "frame", "frameid", "frameindex", "framenumber", "t", "time", "timepoint", "timeindex", "slice", "sliceid",
-    "slicenumber", "plane", "planeid", "z", "zslice", "zindex", "zplane", "section",
+    "slicenumber", "plane", "planeid", "z", "zslice", "zindex", "zplane", "section", "axis0",
 )  # fmt: skip
 
 # A unit at the end of a name: in brackets, or one of these.
 _UNIT = re.compile(r"\s*[\[(]\s*([^\])]+?)\s*[\])]\s*$|[ _](px|pixels?|[uµμ]m|microns?|nm|mm)$", re.IGNORECASE)
 _SPELLINGS = {"um": "µm", "μm": "µm"}
-# Minimum vertices of a curve; minimum vertices for jump detection; and jump threshold in median steps.
-_MIN_VERTICES, MANY_VERTICES, MIN_JUMP = 3, 30, 20
-# An outline closes on itself if its last edge is at most this many times its median edge; one of few vertices, half.
-_MAX_CLOSING_EDGE, _FEW_VERTICES = 4.0, 12
+_MIN_VERTICES = 3
 _MIN_CLOSED_FRACTION = 0.9
 # Two pairs of columns hold the same positions in different units if they correlate by at least this.
 _MIN_CORRELATION = 0.9999
@@ -124,6 +128,7 @@ def roles_of(frame: "pd.DataFrame", curve_columns: Sequence[str] = ()) -> Roles:
     keys, vertex = _keys(codes, vertices, tuple(curve_columns), vertex)
     keys, curve = _refined(codes, vertices, keys, named_only=bool(curve_columns))
     _refuse_repeats(frame, vertices, keys, curve, vertex)
+    _refuse_objects(frame, codes, keys, vertex)
     depth = next((names[name] for name in _DEPTHS if names.get(name) in codes), None)
     if depth is not None and depth not in keys and _varies(codes[depth], curve):
         raise ContentError(
@@ -140,6 +145,10 @@ def _columns(frame: "pd.DataFrame") -> str:
 def _coordinates(frame: "pd.DataFrame", names: Mapping[str, str]) -> tuple[str, str]:
     """Return the columns of rows and columns, of several pairs that which varies along the curves."""
     pairs = [(names[row], names[column]) for row, column in _COORDINATES if row in names and column in names]
+    if {"axis0", "axis1", "axis2"} <= {*names}:  # shapes of napari, in the planes of a stack
+        planes = frame[names["axis0"]]
+        flat = "index" in names and frame.groupby(names["index"])[names["axis0"]].nunique().max() == 1
+        pairs = [pair for pair in pairs if (names["axis0"] in pair) != (flat or planes.nunique() == 1)]
     if not pairs:
         raise ContentError(f"has no columns row and column (or x and y); its columns are {_columns(frame)}")
     usable = [pair for pair in pairs if all(frame[name].dtype.kind in "iuf" for name in pair)]
@@ -270,14 +279,6 @@ def _are_closed(curve: Index, vertices: Real) -> bool:
     return bool(np.mean(closed) >= _MIN_CLOSED_FRACTION)
 
 
-def is_closed(curve: Real, most: float = _MAX_CLOSING_EDGE) -> bool:
-    """Whether a row of vertices is an outline: it ends where it began, within this many median edges."""
-    edges = np.linalg.norm(np.diff(curve, axis=0), axis=1)
-    closing = float(np.linalg.norm(curve[-1] - curve[0]))
-    allowed = min(most, 2) if len(curve) < _FEW_VERTICES else most
-    return len(curve) > _MIN_VERTICES and closing <= allowed * float(np.median(edges))
-
-
 def _refuse_repeats(frame: "pd.DataFrame", vertices: Real, keys: tuple[str, ...], curve: Index, vertex: str) -> None:
     """Raise if the vertices of several outlines have one key."""
     if not keys or not len(curve):
@@ -300,6 +301,18 @@ def _refuse_repeats(frame: "pd.DataFrame", vertices: Real, keys: tuple[str, ...]
         pieces = [is_closed(piece) for piece in np.split(vertices, runs[1:])]
         if np.mean(pieces) >= _MIN_CLOSED_FRACTION:
             raise ContentError(f"the values of {together} come again after others, {again} times: {remedy}")
+
+
+def _refuse_objects(frame: "pd.DataFrame", codes: Mapping[str, Index], keys: tuple[str, ...], vertex: str) -> None:
+    """Raise for a table of centers: one row per object instead of one per vertex."""
+    if keys or vertex or len(frame) < _MIN_VERTICES:
+        return
+    objects = [name for name in codes if plain(name) in _IDS and plain(name) not in ("id", "index")]
+    if single := [name for name in objects if int(codes[name].max()) + 1 == len(frame)]:
+        raise ContentError(
+            f"has one row per {single[0]}, such as the center of each object: save a table of the vertices of their "
+            "outlines, or labels"
+        )
 
 
 def image_names(frame: "pd.DataFrame", images: Sequence[str]) -> list[str]:

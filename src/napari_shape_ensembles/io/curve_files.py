@@ -15,6 +15,7 @@ from ..outlines import Ensemble
 from .columns import FRAMES
 from .columns import plain as plain_name
 from .curve_table import CurveTable, Found, assembled, feature_text, plain, with_features
+from .cvat import is_cvat_zip, parsed, read_cvat
 from .geojson import geojson_parts, read_geojson
 from .geoparquet import geoparquet_bytes, read_any_parquet, read_geoparquet
 from .imagej import read_roi, roi_zip_bytes
@@ -22,6 +23,7 @@ from .layouts import LAYOUTS, layout_of, read_annotations, writer_of_layout
 from .morphometrics import read_chain_codes, read_tps
 from .npz import read_npz, write_npz
 from .rda import read_rda
+from .spatialdata_store import is_spatialdata, read_spatialdata
 from .tables import csv_parts, parquet_bytes, read_csv
 from .vector_files import read_vector_file
 from .xenium import in_microns
@@ -74,6 +76,10 @@ def _boundaries(read: Callable[..., Found]) -> Callable[..., Found]:
     return in_unit
 
 
+def _read_zip(path: StrPath) -> Found:
+    return read_cvat(parsed(path), path) if is_cvat_zip(path) else read_roi(path)
+
+
 _CSV, _PARQUET = _boundaries(read_csv), _boundaries(read_any_parquet)
 _ANNOTATIONS, _VECTORS = "file of annotations", "shapefile, GeoPackage or FlatGeobuf"
 _ANY, _OF_MAP = "as stated", "as stated, else pixel"
@@ -98,8 +104,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".shp": Format(_VECTORS, read_vector_file, None, _MAPS, _OF_MAP),
         ".gpkg": Format(_VECTORS, read_vector_file, None, _MAPS, _OF_MAP),
         ".fgb": Format(_VECTORS, read_vector_file, None, _MAPS, _OF_MAP),
-        ".zip": Format("zip of ImageJ regions", read_roi, _written(roi_zip_bytes), "ImageJ, Fiji"),
+        ".zip": Format("zip of ImageJ regions", _read_zip, _written(roi_zip_bytes), "ImageJ, Fiji"),
         ".roi": Format("ImageJ region", read_roi, None, "ImageJ, Fiji"),
+        ".zarr": Format("SpatialData store", read_spatialdata, None, "SpatialData", _OF_MAP),
         ".npz": Format("NumPy archive of curves", read_npz, write_npz, "NumPy", _ANY),
         ".chc": Format("file of chain codes", read_chain_codes, None, "SHAPE, Momocs, ktch", "mm where stated"),
         ".tps": Format("TPS file", read_tps, None, "tpsDig", "as SCALE"),
@@ -117,8 +124,8 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
     ----------
     path : path
         .csv or .csv.gz, .parquet, .geojson, .geoparquet, .json (COCO, labelme, Label Studio, VIA, GeoJSON), .xml
-        (CVAT), .txt (Cellpose, YOLO, coordinates), .zip or .roi (ImageJ), .npz, .chc, .tps, .rda, .RData or .rds (R),
-        or with GeoPandas .shp, .gpkg or .fgb.
+        (CVAT), .txt (Cellpose, YOLO, coordinates), .zip (ImageJ, CVAT), .roi, .npz, .chc, .tps, .rda, .RData or .rds
+        (R), with GeoPandas .shp, .gpkg or .fgb; or a folder .zarr (SpatialData).
     memory : float, optional
         Memory limit in GiB; by default 4.
     curve_column : str, optional
@@ -250,8 +257,8 @@ def writer_of(path: StrPath) -> Callable[[StrPath, CurveTable], None]:
 
 
 def format_of(path: StrPath) -> Format | None:
-    """Return the format of a file by its name, or None."""
-    name = Path(path).name.lower()
+    """Return the format of a file by its name, or None; a folder in a SpatialData store may have any name."""
+    name = ".zarr" if is_spatialdata(path) else Path(path).name.lower()
     return next((kind for ending, kind in FORMATS.items() if name.endswith(ending)), None)
 
 

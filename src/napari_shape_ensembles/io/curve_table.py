@@ -15,7 +15,7 @@ from ..budget import OverBudgetError
 from ..outlines import Ensemble
 from ..outlines.extract import signed_area
 from ..outlines.reasons import NOT_POLYGON, PARTS, UNREADABLE, Reason, of_rows, rows_of
-from .outline_order import rejected
+from .outline_order import refuse_no_outlines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -260,10 +260,6 @@ def assembled(found: Found, name: str) -> CurveTable:
     curves = found.curves if found.calibrated else [curve * scale for curve in found.curves]
     dropped = found.dropped + Counter(of_rows(found.meta.get("dropped", [])))
     ids, features = _typed_ids(found.ids, found.meta), pd.DataFrame(found.features)
-    if not found.meta and (astray := rejected(curves, ids)):
-        dropped += Counter(astray.values())
-        rows = np.setdiff1d(np.arange(len(curves)), [*astray])
-        curves, ids, features = [curves[row] for row in rows], ids[rows], features.iloc[rows].reset_index(drop=True)
     if len(set(ids.tolist())) < len(ids):  # duplicate ids become names, and the curves are numbered
         features.insert(0, "name", [str(value) for value in ids], allow_duplicates=True)
         ids, features = np.arange(1, len(ids) + 1), features.loc[:, ~features.columns.duplicated()]
@@ -278,6 +274,8 @@ def assembled(found: Found, name: str) -> CurveTable:
     if found.traced and found.traced == len(found.curves):
         traced |= {"pixel_size": (1.0, 1.0), "tracing": found.tracing}
     kept = Ensemble(curves, name=called, unit=unit, ids=ids, dropped=dropped, images=images, **traced)
+    if not found.meta:
+        refuse_no_outlines(kept, curves, ids.tolist())
     place = pd.Index(ids).get_indexer(kept.ids)
     features = _typed(features.iloc[place].reset_index(drop=True) if features.shape[1] else _no_features(), found.meta)
     own = {str(name): features[name].to_numpy() for name in found.meta.get("metadata", ()) if name in features}

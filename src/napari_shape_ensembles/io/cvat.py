@@ -1,6 +1,8 @@
 """Annotations of CVAT ("CVAT for images 1.1" and "CVAT for video 1.1"): polygons, boxes, ellipses and masks in XML."""
 
+import zipfile
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -9,14 +11,15 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from .._types import Real
-from ..archive import ContentError, StrPath
+from ..archive import ContentError, StrPath, opened
 from ..budget import reserve
 from ..outlines.reasons import NOT_POLYGON, OPEN
 from .annotation_files import CLASSES, IMAGES, box, ellipse, merged, points_of, value_of
-from .content import bytes_of
+from .content import bytes_of, unpacked
 from .curve_table import CENTRE, CurveTable, Found, columns_of, positions
 from .masks import outline_of_runs
 
+_ANNOTATIONS = "annotations.xml"  # in a zip of CVAT
 _OUTLINES = ("polygon", "box", "ellipse", "mask")
 _LINES = "polyline"
 _OTHERS = ("points", "cuboid", "skeleton")
@@ -28,12 +31,27 @@ _BYTES_PER_TAG = 1000
 
 
 def parsed(path: StrPath) -> Element:
-    """Return the root element of an XML file, within the memory budget; entities, which could expand, are refused."""
+    """Return the root element of an XML file, or of the one in an export of CVAT, within the memory budget.
+
+    Entities, which could expand, are refused.
+    """
     content = bytes_of(path)
+    if content.startswith(b"PK"):
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            ((_, content),) = unpacked(archive, {_ANNOTATIONS})
     reserve(content.count(b"<") * _BYTES_PER_TAG + 2 * len(content))
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content or b"\0" in content:
         raise ContentError("declares entities, or is not in UTF-8: export it from CVAT again")
     return ElementTree.fromstring(content)
+
+
+def is_cvat_zip(path: StrPath) -> bool:
+    """Whether a zip is an export of CVAT, by the names of its entries."""
+    try:
+        with opened(path) as file, zipfile.ZipFile(file) as archive:
+            return archive.namelist().count(_ANNOTATIONS) == 1
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False
 
 
 def is_cvat(root: Element) -> bool:

@@ -1,11 +1,13 @@
 """What a recipe does to outlines that a file holds: it gives their pixel size, and leaves out small ones."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import shapely
+from numpy.typing import NDArray
 
 from .._types import Index
 from ..archive import ContentError
@@ -21,6 +23,10 @@ _TRACED = ("outline_smoothing", "smoothing_unit", "holes")
 # In two frames objects are the same if at least half of them overlap by this much, as intersection over union.
 _MIN_OVERLAP = 0.75
 _MIN_SAME_FRACTION = 0.5
+# Features that identify an object in all frames.
+_TRACKS = ("track", "trackid", "trackindex", "tracknumber", "particle", "particleid")  # the last ones of trackpy
+# Ids stand for the same objects if the areas of at least so many correlate as much.
+_MIN_MATCHED, _MIN_CORRELATION = 5, 0.9
 
 
 def with_recipe(table: CurveTable, recipe: Outlines) -> Ensemble:
@@ -80,51 +86,118 @@ def _within_limits(ensemble: Ensemble, pixels: list[Any], recipe: Recipe) -> Ens
 
 
 def one_frame(table: CurveTable) -> tuple[CurveTable, str]:
-    """Of objects that are seen again in several frames, keep those of one frame; also return a remark on frames.
+    """Treat the frames of a movie and the planes of a stack as images of their own; also return a remark on them.
 
-    The frames of a movie or the planes of a stack show the same objects if their outlines overlap. That with most
-    objects is kept, the first of several.
+    Where they show the same objects, which are not further outlines of a sample, those of one frame are kept: that with
+    most objects, the first of several. Objects are the same if their outlines overlap, or by their track.
     """
-    name, rows = frames_of(table)
-    if not name:
+    frames = frames_of(table)
+    several: dict[str, dict[str, Index]] = {}
+    for (image, frame), rows in frames.items():
+        several.setdefault(image, {})[frame] = rows
+    if len(frames) == len(several):
         return table, ""
-    if not _are_same_objects(table.ensemble, list(rows.values())):
-        return table, f"holds outlines of {len(rows)} values of {name}: they count as those of one image"
-    value = max(rows, key=lambda value: len(rows[value]))
-    other = next(one for one in rows if one != value)
-    kept = rows[value]
+    repeated = {image: own for image, own in several.items() if len(own) > 1 and _are_same_objects(table, own)}
+    used = {image: max(own, key=lambda frame: len(own[frame])) for image, own in repeated.items()}
+    kept = np.sort(np.concatenate([rows for (image, one), rows in frames.items() if used.get(image, one) == one]))
+    names = np.array(table.ensemble.images, dtype=object)
+    for (image, frame), rows in frames.items():
+        names[rows] = image if image in repeated else f"{image} {frame}".rstrip()
     dropped = Counter(table.ensemble.dropped) + Counter({Reason("frames"): len(table.ensemble) - len(kept)})
     chosen = table.ensemble[kept]
-    ensemble = chosen.derived(chosen.curves, dropped=dropped)
+    ensemble = chosen.derived(chosen.curves, dropped=dropped, images=names[kept])
     features = table.features.iloc[kept].reset_index(drop=True)
-    remark = (
-        f"shows the same objects in {len(rows)} values of {name}: those of {name} {feature_text(value)} are used. A "
-        f"column feature of a design table chooses another, such as {name} = {feature_text(other)}"
-    )
-    return CurveTable(ensemble, features, table.scale, table.provenance), remark
+    return CurveTable(ensemble, features, table.scale, table.provenance), _remark(several, used)
 
 
-def frames_of(table: CurveTable) -> tuple[str, dict[Any, Index]]:
-    """Return the feature that tells the frame or the slice of each curve, and the curves of each of its values.
+def _remark(several: Mapping[str, Mapping[str, Index]], used: Mapping[str, str]) -> str:
+    """Return how the frames are treated, of the first image if there are several."""
+    remarks = []
+    if used:
+        image, frame = next(iter(used.items()))
+        other = next(one for one in several[image] if one != frame)
+        where = f" of {image}" if len(several) > 1 else ""
+        remarks.append(
+            f"shows the same objects in {len(several[image])} frames{where}: those of {frame} are used. A column "
+            f"feature of a design table chooses another, such as {' = '.join(other.split(', ')[0].rsplit(' ', 1))}"
+        )
+    if others := [len(own) for image, own in several.items() if image not in used and len(own) > 1]:
+        remarks.append(f"holds outlines of {sum(others)} frames: each counts as an image of its own")
+    return "; ".join(remarks)
 
-    Both are empty if there are not several.
+
+def frames_of(table: CurveTable) -> dict[tuple[str, str], Index]:
+    """Return the curves of each image and frame (or plane), such as ("field 1", "frame 2").
+
+    The frame is empty where all curves of an image are of one.
     """
-    name = next((name for name in table.features if plain(name) in FRAMES and table.features[name].nunique() > 1), None)
-    if name is None:
-        return "", {}
-    frames = table.features[name]
-    return str(name), {value: np.flatnonzero(frames == value) for value in dict.fromkeys(frames.dropna())}
+    # A measured time or depth of each object is not a frame.
+    known = [column for name, column in table.features.items() if plain(name) in FRAMES]
+    names = [str(one.name) for one in known if one.dtype.kind != "f" or (one.dropna() % 1 == 0).all()]
+    rows = zip(*(table.features[name].tolist() for name in names), strict=True)
+    frames = [
+        ", ".join(f"{name} {feature_text(value)}" for name, value in zip(names, row, strict=True) if value == value)
+        for row in rows
+    ] or [""] * len(table.ensemble)
+    places: dict[tuple[str, str], list[int]] = {}
+    for row, place in enumerate(zip(table.ensemble.images.tolist(), frames, strict=True)):
+        places.setdefault(place, []).append(row)
+    counts = Counter(image for image, _ in places)
+    return {
+        (image, frame if counts[image] > 1 else ""): np.array(rows, dtype=np.int64)
+        for (image, frame), rows in places.items()
+    }
 
 
-def _are_same_objects(ensemble: Ensemble, rows: list[Any]) -> bool:
-    polygons = shapely.make_valid(shapely.polygons([shapely.linearrings(curve) for curve in ensemble.curves]))
+def _are_same_objects(table: CurveTable, frames: Mapping[str, Index]) -> bool:
+    """Whether at least half of the objects of a frame are seen again in the next one, at their place or by their id."""
+    if any(_is_identity(table, name, list(frames.values())) for name in table.features):
+        return True
+    curves = table.ensemble.curves
+    polygons = [
+        shapely.make_valid(shapely.polygons([shapely.linearrings(curves[row]) for row in rows.tolist()]))
+        for rows in frames.values()
+    ]
     same = []
-    for before, after in pairwise(rows):
-        tree = shapely.STRtree(polygons[before])
-        here, there = tree.query(polygons[after], predicate="intersects")
-        one, other = polygons[after][here], polygons[before][there]
+    for (earlier, before), (later, after) in pairwise(zip(polygons, frames.values(), strict=True)):
+        here, there = shapely.STRtree(earlier).query(later, predicate="intersects")
+        one, other = later[here], earlier[there]
         shared = shapely.area(shapely.intersection(one, other))
         overlap = shared / (shapely.area(one) + shapely.area(other) - shared)
         matched = np.unique(here[overlap >= _MIN_OVERLAP])
         same.append(len(matched) / min(len(before), len(after)))
     return bool(np.median(same) >= _MIN_SAME_FRACTION)
+
+
+def _is_identity(table: CurveTable, name: Any, frames: Sequence[Index]) -> bool:
+    """Whether a feature identifies objects in all frames: by its name, or as the same values go with the same areas.
+
+    Ids that start again in each frame go with other objects.
+    """
+    import pandas as pd  # slow to import, and not needed to import this module
+
+    values = table.features[name]
+    if plain(name) in FRAMES or any(values.iloc[rows].duplicated().any() for rows in frames):
+        return False
+    seen = [values.iloc[after].isin(values.iloc[before]) for before, after in pairwise(frames)]
+    if np.median([one.mean() for one in seen]) < _MIN_SAME_FRACTION:
+        return False
+    if plain(name) in _TRACKS:
+        return True
+    areas = np.log(table.ensemble.features["area"].to_numpy())
+    agreement = []
+    for before, after in pairwise(frames):
+        _, here, there = np.intersect1d(values.iloc[before].astype(str), values.iloc[after].astype(str), False, True)
+        if len(here) < _MIN_MATCHED:
+            return False
+        one, other = areas[before[here]], areas[after[there]]
+        # Objects that are numbered by size have similar areas at equal ids in any image.
+        numbers = pd.to_numeric(values.iloc[before[here]], errors="coerce").rank().fillna(0)
+        by_size = abs(_correlation(numbers.to_numpy(), one.argsort().argsort()))
+        agreement.append(_correlation(one, other) if by_size < _MIN_CORRELATION else 0.0)
+    return bool(np.median(agreement) >= _MIN_CORRELATION)
+
+
+def _correlation(one: NDArray[Any], other: NDArray[Any]) -> float:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(np.nan_to_num(np.corrcoef(one, other)[0, 1]))

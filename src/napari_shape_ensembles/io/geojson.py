@@ -114,6 +114,8 @@ def geojson_found(content: Any) -> Found:
     rows: list[Tree] = []
     ids = []
     nuclei = 0
+    if not meta:
+        objects = _without_regions(objects, found)
     for number, item in enumerate(objects, start=1):
         nuclei += isinstance(item.get("nucleusGeometry"), dict)
         try:
@@ -133,6 +135,16 @@ def geojson_found(content: Any) -> Found:
     rows[:1] = [dict.fromkeys(meta.get("columns", {}), np.nan) | row for row in rows[:1]]
     found.features = columns_of(rows, np.nan)
     return found
+
+
+def _without_regions(objects: list[Tree], found: Found) -> list[Tree]:
+    """Leave out QuPath's annotations and tiles if there are detections, which lie in them, and count them."""
+    kinds = [(item.get("properties") or {}).get("objectType") for item in objects]
+    if not {"detection", "cell"} & {*kinds}:
+        return objects
+    kept = [item for item, kind in zip(objects, kinds, strict=True) if kind not in ("annotation", "tile")]
+    found.dropped[Reason("regions")] += len(objects) - len(kept)
+    return kept
 
 
 def _objects(content: Any) -> list[Tree] | None:

@@ -16,9 +16,12 @@ from ..budget import budget, reserve_pixels
 from ..outlines.recognise import content_of
 from .calibration import Calibration, read_calibration
 from .image_parts import plane_of_stack, shape_of_plane
+from .spatialdata_store import is_spatialdata
+from .vendor_images import VENDORS, chosen_image, count_scenes, read_scene
 
 #: File extensions of supported images, and that of folders which are read as one image (OME-Zarr).
-ENDINGS, ZARR = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy"), ".zarr"
+ENDINGS, ZARR = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy", *VENDORS), ".zarr"
+_TIFF = (".tif", ".tiff")
 # Upper limit of the number of pages, including pyramid levels, of any image of one plane.
 _MAX_PAGES = 1000
 # Upper limit of the compression ratio of any codec in use.
@@ -70,7 +73,7 @@ def read_image(
     calibration : Calibration, optional
         Used instead of the calibration in the file, which is then not read.
     plane : tuple of int
-        For a stack, the index along each leading axis.
+        Index of the image if the file holds several, such as positions; and for a stack, that along each leading axis.
     memory : float, optional
         Memory limit in GiB for reading and processing; by default 4.
 
@@ -78,7 +81,9 @@ def read_image(
     ------
     ValueError
         For an unknown extension, a damaged file, complex numbers, a header that claims more pixels than fit into the
-        file or the memory limit, or a stack without `plane`.
+        file or the memory limit, or a stack or several images without `plane`.
+    ImportError
+        For .czi, .lif and .nd2 if bioio is not installed, with instructions.
     OSError
         If the file does not exist, or cannot be read.
 
@@ -98,16 +103,43 @@ def read_image(
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
     with errors_named(path, "image"), budget(memory):
-        pixels = _pixels(path, ending, size, plane)
+        if ending in VENDORS:
+            pixels, stated = read_scene(path, plane)
+            calibration = calibration or stated
+        else:
+            pixels = _pixels(path, ending, size, plane)
         if np.iscomplexobj(pixels):
             raise ContentError("its pixels are complex numbers: save their magnitude or another image of real numbers")
         pixels = _without_alpha(pixels)
-    return ImageFile(pixels, calibration or read_calibration(path), Path(path).stem.removesuffix(".ome"))
+    calibration = calibration or read_calibration(path, plane[0] if plane and count_images(path) > 1 else 0)
+    return ImageFile(pixels, calibration, Path(path).stem.removesuffix(".ome"))
+
+
+def count_images(path: StrPath) -> int:
+    """Return the number of images of one kind in a file, such as the positions of an OME-TIFF; 1 for other files.
+
+    Images of unequal shapes, such as a slide and its label, are not of one kind.
+    """
+    ending = Path(path).suffix.lower()
+    if ending in VENDORS:
+        with errors_named(path, "image"):
+            return count_scenes(path)
+    if ending not in _TIFF or not Path(path).is_file():
+        return 1
+    import tifffile
+
+    with errors_named(path, "image"), tifffile.TiffFile(path) as tiff:
+        refuse_many_pages(tiff)
+        images = _images_of(tiff)
+        return len(images) if len({(one.shape, one.dtype) for _, one in images}) == 1 else 1
 
 
 def is_ome_zarr(path: Path) -> bool:
-    """Whether a folder is (in) an OME-Zarr image, judged by names: "x.ome.zarr", "x.zarr/labels/cells"."""
-    if not path.is_dir() or not any(part.lower().endswith(ZARR) for part in path.parts):
+    """Whether a folder is (in) an OME-Zarr image, judged by names: "x.ome.zarr", "x.zarr/labels/cells".
+
+    A SpatialData store that has shapes is none.
+    """
+    if not path.is_dir() or is_spatialdata(path) or not any(part.lower().endswith(ZARR) for part in path.parts):
         return False
     inside = any((path / name).is_file() for name in (".zattrs", ".zgroup", "zarr.json"))  # such as a field of a plate
     return inside or any(part.lower().endswith(ZARR) for part in path.parts[-3:])
@@ -123,7 +155,7 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
         reserve_pixels(shape_of_plane(shape, plane) if len(shape) > 2 else shape, dtype.itemsize)
         # Of a stack, only the plane is read.
         return np.array(plane_of_stack(np.load(path, "r" if plane else None, allow_pickle=False), plane))
-    if ending in (".tif", ".tiff"):
+    if ending in _TIFF:
         return _tiff_pixels(path, size, plane)
     import imageio.v3 as imageio
     from PIL import Image
@@ -163,12 +195,12 @@ def _without_alpha(pixels: NDArray[Any]) -> NDArray[Any]:
 
 
 def _tiff_pixels(path: StrPath, size: int, plane: tuple[int, ...]) -> NDArray[Any]:
-    """Read one plane of the first image in a TIFF; of a stack, the others only if it is not stored by plane."""
+    """Read one plane of an image in a TIFF; of a stack, the others only if it is not stored by plane."""
     import tifffile
 
     with tifffile.TiffFile(path) as tiff:
         refuse_many_pages(tiff)
-        number, series = only_series(tiff)
+        number, series, plane = series_of(tiff, plane)
         refuse_claims(series.size, series.dtype.itemsize, size)
         if series.axes.startswith("S") and len(series.shape) == 3 and not plane:  # colors in separate planes
             reserve_pixels(series.shape, series.dtype.itemsize)
@@ -194,22 +226,30 @@ def _tiff_pixels(path: StrPath, size: int, plane: tuple[int, ...]) -> NDArray[An
         return _dark_at_zero(pixels, series)
 
 
-def only_series(tiff: Any) -> tuple[int, Any]:
-    """Return the number and the series of the only image in a TIFF; thumbnails that are marked as such do not count.
+def series_of(tiff: Any, plane: tuple[int, ...] = ()) -> tuple[int, Any, tuple[int, ...]]:
+    """Return the number and the series of an image in a TIFF, and the rest of the plane; see `read_image`.
 
     Raises
     ------
     ValueError
-        For a file of several images, such as the positions of an OME-TIFF.
+        For a file of several images, such as the positions of an OME-TIFF, without the index of one.
     """
-    images = [(number, one) for number, one in enumerate(tiff.series) if one.size and not one.keyframe.is_reduced]
-    images = images or list(enumerate(tiff.series))[:1]
+    images = _images_of(tiff)
+    place, rest = chosen_image(len(images), plane)
+    return *images[place], rest
+
+
+def _images_of(tiff: Any) -> list[tuple[int, Any]]:
+    """Return the numbers and the series of the images in a TIFF, without thumbnails that are marked as such.
+
+    An OME-TIFF that consists of several files refers to the images in all of them: those of this file are meant.
+    """
+    numbered = list(enumerate(tiff.series))
+    images = [(number, one) for number, one in numbered if one.size and not one.keyframe.is_reduced]
+    images = [(number, one) for number, one in images if one.keyframe.parent is tiff] or images or numbered[:1]
     if not images:
         raise ContentError("holds no image")
-    if len(images) > 1:
-        shapes = " and ".join(dict.fromkeys(" × ".join(map(str, one.shape)) for _, one in images))
-        raise ContentError(f"holds {len(images)} images ({shapes}), such as positions: save each in a file of its own")
-    return images[0]
+    return images
 
 
 def _without_codec(path: StrPath, series: Any, error: ValueError) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from ..archive import errors_named
 from ..budget import exceeds_limit
 from ..outlines.exchange import needed
 from .calibration import read_calibration
-from .images import is_ome_zarr, only_series, refuse_claims, refuse_many_pages
+from .images import count_images, is_ome_zarr, refuse_claims, refuse_many_pages, series_of
 from .ome_zarr import LazyImage, open_ome_zarr
 
 
@@ -38,7 +38,7 @@ class TiffArray:
         import tifffile
 
         with tifffile.TiffFile(self.path) as tiff:
-            return only_series(tiff)[1].dataoffset is not None
+            return series_of(tiff)[1].dataoffset is not None
 
     def __getitem__(self, place: tuple[slice | int, ...]) -> NDArray[Any]:
         import tifffile
@@ -46,9 +46,9 @@ class TiffArray:
         zarr = needed("zarr", "zarr", "a TIFF larger than memory")
         if self.is_plain:  # often in one strip, which would be read whole for every tile
             with tifffile.TiffFile(self.path) as tiff:
-                number, _ = only_series(tiff)
+                number, *_ = series_of(tiff)
             return np.array(tifffile.memmap(self.path, series=number, level=0, mode="r")[place], self.dtype)
-        with tifffile.TiffFile(self.path) as tiff, only_series(tiff)[1].aszarr(level=0) as store:
+        with tifffile.TiffFile(self.path) as tiff, series_of(tiff)[1].aszarr(level=0) as store:
             return np.asarray(zarr.open(store, mode="r")[place])
 
 
@@ -81,8 +81,10 @@ def _large_tiff(path: Path, memory: float | None) -> LazyImage | None:
     import tifffile
 
     with errors_named(path, "image"), tifffile.TiffFile(path) as tiff:
+        if count_images(path) > 1:
+            return None
         refuse_many_pages(tiff)
-        _, series = only_series(tiff)
+        series = series_of(tiff)[1]
         shape, dtype = series.shape, series.dtype
         if not exceeds_limit(shape, dtype.itemsize, memory):
             return None

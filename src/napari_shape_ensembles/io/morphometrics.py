@@ -10,11 +10,11 @@ import numpy as np
 from .._types import Real
 from ..archive import ContentError, StrPath
 from ..budget import reserve, reserve_curves
+from ..outlines.order import outlines_in
 from ..outlines.reasons import Reason
 from ..words import listed
 from .content import bytes_of, number_in
 from .curve_table import FORMAT, LAYOUT, Found, positions
-from .outline_order import outlines_in
 
 # Steps (row, column) of the eight directions, counterclockwise from the right: 3 2 1 / 4 * 0 / 5 6 7.
 _DIRECTIONS = np.array([(0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1)], dtype=np.float64)

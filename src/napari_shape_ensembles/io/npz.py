@@ -13,8 +13,8 @@ from ..comparison.saved import COMPARISON
 from .content import bytes_of, unpacked
 from .curve_table import FORMAT, LAYOUT, CurveTable, Found, metadata
 
-#: Entries of a foreign archive that may hold vertices.
-POINTS = ("vertices.npy", "xy.npy")
+#: Entries of a foreign archive that may hold vertices; the last of StarDist, (N, 2, m) rows and columns.
+POINTS = ("vertices.npy", "xy.npy", "coord.npy")
 _OFFSETS = "offsets.npy"
 
 
@@ -56,6 +56,9 @@ def shapes_of(archive: zipfile.ZipFile) -> dict[str, tuple[int, ...]]:
 def _wanted(shapes: dict[str, tuple[int, ...]]) -> Container[str]:
     """Return the names of the entries that define curves; vertices are counted before unpacking."""
     points = next((name for name in POINTS if name in shapes), None)
+    if points == POINTS[-1] and len(shapes[points]) == 3:
+        reserve_curves(shapes[points][0] * shapes[points][2], shapes[points][0])
+        return {points, *(name for name, shape in shapes.items() if shape == shapes[points][:1])}
     if points is None or len(shapes.get(_OFFSETS, ())) != 1 or not shapes[points]:
         return shapes
     (ends,) = shapes[_OFFSETS]
@@ -76,6 +79,10 @@ def _own(tree: Tree) -> Found:
 
 
 def _foreign(arrays: dict[str, np.ndarray]) -> Found:
+    if "coord" in arrays and arrays["coord"].shape[1:2] == (2,):
+        stars = records.array(arrays, "coord", "iuf", (None, 2, None)).astype(np.float64)
+        columns = {key: values.tolist() for key, values in arrays.items() if values.shape == stars.shape[:1]}
+        return Found(list(stars.transpose(0, 2, 1)), range(1, len(stars) + 1), columns)
     name = next((name for name in ("vertices", "xy") if name in arrays), None)
     if name is None or "offsets" not in arrays:
         raise ContentError(

@@ -97,9 +97,6 @@ def open_ome_zarr(path: StrPath, *, labels: bool | None = None) -> LazyImage:
             own = _metadata(group)
         elif labels and "image-label" not in own and "multiscales" not in own:
             raise ContentError("holds no labels")
-        if "multiscales" not in own and "shapes" in group:
-            names = ", ".join(sorted(group["shapes"])[:3])
-            raise ContentError(f"is a SpatialData store: give its outlines, shapes/NAME/shapes.parquet ({names})")
         if "multiscales" not in own:
             raise ContentError("is not an OME-Zarr image: its metadata have no multiscales")
         scales = own["multiscales"][0]

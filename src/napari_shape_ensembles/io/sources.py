@@ -33,13 +33,15 @@ from .ebsd import ENDINGS as MAPS
 from .ebsd import read_ebsd
 from .grains import cut_grains, find_grains
 from .image_parts import WHOLE, ImagePart, objects_inside
-from .images import ENDINGS, ZARR, ImageFile, is_ome_zarr, read_image
+from .images import ENDINGS, ZARR, ImageFile, count_images, is_ome_zarr, read_image
 from .layouts import AMBIGUOUS, holds_outlines
 from .lazy_images import lazy_labels
 from .npz import POINTS, shapes_of
 from .ome_zarr import read_ome_zarr
 from .outputs import CURVES, LABELS, is_result
 from .settings_file import SettingsFile
+from .spatialdata_store import is_spatialdata
+from .vendor_images import VENDORS
 
 # In a folder, such files are usually notes, settings and other data rather than outlines.
 _AMBIGUOUS = (*AMBIGUOUS, ".npy", ".h5", ".hdf5")
@@ -142,12 +144,17 @@ def files_of(
         raise ContentError(f"the name of {path.name!r} cannot be encoded as text: rename it") from error
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
-    if not path.is_dir() or is_ome_zarr(path):
+    if not path.is_dir() or is_ome_zarr(path) or is_spatialdata(path):
         return [path]
     if not groups:
         raise ContentError(f"{path} is a folder: with --groups each folder is one sample of several images")
     endings = (*_IMAGES, ZARR) if images else _IN_FOLDERS
     readable = [item for item in path.iterdir() if item.name.lower().endswith(endings) and item.name[0] != "."]
+    exported = [item for item in readable if item.suffix.lower() not in VENDORS]
+    if exported and len(exported) < len(readable):
+        names = sorted(item.name for item in readable if item not in exported)
+        tell(f"note: {path.name}: {listed(names)} left out, as other images, which may be exports of them, are there")
+        readable = exported
     forms: dict[str, list[Path]] = {}
     for item in sorted(item for item in readable if not is_result(item)):
         forms.setdefault(_image_of(item), []).append(item)
@@ -197,7 +204,8 @@ def _is_segmented(path: Path) -> bool:
 
 
 def _holds_curves(path: Path) -> bool:
-    return format_of(path) is not None and not path.name.lower().endswith((*_IMAGES, ZARR))
+    image = path.name.lower().endswith((*_IMAGES, ZARR)) and not is_spatialdata(path)
+    return format_of(path) is not None and not image
 
 
 def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) -> list[str]:
@@ -278,6 +286,13 @@ def counts_of(ensemble: Ensemble) -> str:
     return counted(len(ensemble), "curve") + (f" ({account})" if account else "")
 
 
+def images_in(path: Path, part: ImagePart = WHOLE) -> list[ImagePart]:
+    """Return a part of each image in a file of several, such as the positions of an OME-TIFF; else only the part."""
+    if part.plane or part.phase is not None or part.feature is not None or (count := count_images(path)) == 1:
+        return [part]
+    return [replace(part, plane=(number,)) for number in range(count)]
+
+
 def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
     """Return the labels of an image file: read, or found by segmentation; for an orientation map, its grains.
 
@@ -346,8 +361,8 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
     recipe = reading.settings.outlines
     if recipe.method != "auto" or recipe.find is not None or reading.labels:
         return reading
-    places = [(path, part) for path, part in zip(paths, parts or [WHOLE] * len(paths), strict=True)
-              if _is_grey(path, part)]  # fmt: skip
+    places = [(path, image) for path, part in zip(paths, parts or [WHOLE] * len(paths), strict=True)
+              if _is_grey(path, part) for image in images_in(path, part)]  # fmt: skip
     grey = []
     for number, (path, part) in enumerate(places[place] for place in places_tried(len(places))):
         report(path.name, number, len(places))
@@ -476,6 +491,9 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         or is_ome_zarr(path)
         or (ending == ".npz" and _is_image_archive(path, reading))
     ):
+        if len(images := images_in(path, part)) > 1:
+            members = [ensemble_of_file(path, reading, image) for image in images]
+            return Ensemble.pooled(members, name=members[0].name.removesuffix(f" {images[0]}"))
         found = traced(labelled(path, reading, part), reading)
         if not is_whole:
             found.name = f"{found.name} {part}"

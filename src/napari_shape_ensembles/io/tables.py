@@ -18,8 +18,9 @@ from ..archive import ContentError, StrPath, Tree, exact_csv_options
 from ..budget import reserve, reserve_curves
 from ..comparison.design import with_numbers
 from ..outlines.exchange import needed
-from ..outlines.reasons import OPEN, Reason
-from .columns import Roles, ids_of, image_names, jumps, roles_of, unit_in, varies
+from ..outlines.extract import signed_area
+from ..outlines.reasons import HOLES, OPEN, PARTS, Reason
+from .columns import PARTS_OF_OBJECT, RINGS, Roles, ids_of, image_names, jumps, plain, roles_of, unit_in, varies
 from .content import bytes_of, decoded, decompressed, is_number
 from .curve_table import FORMAT, CurveTable, Found, metadata
 
@@ -254,8 +255,6 @@ def _found(frame: "pd.DataFrame", meta: Tree, curve_column: str | None) -> Found
     roles = own if meta else roles_of(frame, _named_columns(frame, curve_column))
     if missing := [name for name in (roles.row, roles.column, *roles.keys) if name not in frame]:
         raise ContentError(f"has no column {missing[0]}; its columns are {', '.join(map(str, frame.columns[:8]))}")
-    if "axis-2" in frame and not meta:
-        raise ContentError("its shapes have three axes or more: save the shapes of one plane")
     identity = ids_of(frame, roles.keys)
     frame, dropped = _closed(frame, identity) if not meta else (frame, Counter())
     number, ids = _numbered(identity.loc[frame.index])
@@ -280,8 +279,47 @@ def _found(frame: "pd.DataFrame", meta: Tree, curve_column: str | None) -> Found
             f"has no column that identifies curves, and as one curve its vertices jump {count} times: give the "
             "column (curve_column=, on the command line --curve-column), or add a column id"
         )
-    unit = "" if meta else unit_in(roles.column)
-    return Found(curves, ids, features, dropped, meta, calibrated=bool(meta or unit), unit=unit)
+    if meta:
+        return Found(curves, ids, features, dropped, meta, calibrated=True)
+    unit, pixel = _unit_of(frame, roles)
+    found = Found([curve * pixel for curve in curves], ids, features, dropped, calibrated=bool(unit), unit=unit)
+    return _without_rings(found, [name for name in roles.keys if plain(name) in (*RINGS, *PARTS_OF_OBJECT)], roles.keys)
+
+
+def _unit_of(frame: "pd.DataFrame", roles: Roles) -> tuple[str, float]:
+    """Return the unit of the coordinates, and the pixel size by which they have to be multiplied."""
+    names = {plain(name): name for name in frame}
+    units: list[Any] = frame[names["unit"]].dropna().astype(str).unique().tolist() if "unit" in names else []
+    sizes: list[Any] = frame[names["pixelsize"]].dropna().unique().tolist() if "pixelsize" in names else []
+    for what, values in (("units", units), ("pixel sizes", sizes)):
+        if len(values) > 1:
+            listed = ", ".join(map(str, values[:3]))
+            raise ContentError(f"its outlines have several {what} ({listed}): save those of each in a file of its own")
+    unit = unit_in(f"x [{units[0]}]") if len(units) else ""
+    if len(sizes) and not unit_in(roles.column) and unit:
+        if not sizes[0] > 0:
+            raise ContentError(f"states a pixel size of {sizes[0]}: give one above 0")
+        return unit, float(sizes[0])
+    return unit_in(roles.column) or ("" if unit == "pixel" else unit), 1.0
+
+
+def _without_rings(found: Found, columns: list[str], keys: Sequence[str]) -> Found:
+    """Keep the largest ring of each object where a column tells its rings or parts apart, and count the others."""
+    if not columns:
+        return found
+    others = [found.features[name] for name in keys if name not in columns and name in found.features]
+    objects: dict[tuple[Any, ...], list[int]] = {}
+    for row, object_ in enumerate(zip(*others, strict=True)):
+        objects.setdefault(object_, []).append(row)
+    largest = [max(rows, key=lambda row: abs(signed_area(found.curves[row]))) for rows in objects.values()]
+    holes = any(plain(name) in RINGS for name in columns)
+    found.dropped[HOLES if holes else PARTS] += len(found.curves) - len(largest)
+    found.curves = [found.curves[row] for row in largest]
+    found.ids = [":".join(map(str, object_)) if len(object_) > 1 else object_[0] for object_ in objects]
+    found.features = {
+        name: [values[row] for row in largest] for name, values in found.features.items() if name not in columns
+    }
+    return found
 
 
 def _named_columns(frame: "pd.DataFrame", curve_column: str | None) -> list[str]:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..archive import StrPath
+from ..outlines.order import is_closed
 from ..outlines.reasons import NOT_POLYGON, OPEN
-from .columns import is_closed
 from .curve_table import CENTRE, Found, columns_of, positions
 
 

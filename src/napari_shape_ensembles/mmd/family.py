@@ -15,6 +15,7 @@ from .._types import Index, Real
 from ..checks import Sealed
 from ..progress import cancellation_check, over_blocks
 from .kernel import PERMUTATIONS, SIGNIFICANCE, gaussian, median_distance
+from .permutations import Labellings, chunks, permuted_labels
 from .replicates import mean_kernels, rearrangements
 
 # Beyond this many standard deviations the Gaussian spectrum of the kernel is below 1e-12.
@@ -22,6 +23,8 @@ _SPECTRUM_SIGMAS = 7.5
 # With more frequencies than this (widely spread samples) the kernel matrix is used instead.
 _MAX_FREQUENCIES = 256
 _ROWS = 512
+# Weights of labelings per block: 128 MiB.
+_WEIGHTS = 2**24
 # Squared statistics closer than this are equal up to rounding error.
 _TIE = 1e-12
 
@@ -93,11 +96,11 @@ def family_tests(
     total = _check(values, first)
     leave = cancellation_check()
     if image is None:
-        labels = label_weights(first, total, permutations, seed)
+        labels = permuted_labels(first, total, permutations, seed)
         squared = np.stack(over_blocks(lambda x: _squared_mmd(x, labels, leave), values.values()))
     else:
-        labels = image_label_weights(image, first, permutations, seed)
-        squared = np.stack(over_blocks(lambda x: _squared_mmd_of_images(x, image, labels), values.values()))
+        weights = image_label_weights(image, first, permutations, seed)
+        squared = np.stack(over_blocks(lambda x: _squared_mmd_of_images(x, image, weights), values.values()))
     spread = squared.std(axis=1, keepdims=True)
     statistics = (squared - squared.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
     p_values = np.mean(statistics >= statistics[:, :1], axis=1)
@@ -119,14 +122,6 @@ def _check(values: Mapping[str, Real], first: int) -> int:
     return total
 
 
-def label_weights(first: int, total: int, permutations: int, seed: int) -> Real:
-    """Weights 1/m on A and -1/n on B for every labeling, (1 + B, total); row 0 is the observed one."""
-    labels = np.zeros((1 + permutations, total))
-    labels[:, :first] = 1
-    np.random.default_rng(seed).permuted(labels[1:], axis=1, out=labels[1:])
-    return (labels - first / total) * (1 / first + 1 / (total - first))
-
-
 def image_label_weights(image: Index, first: int, permutations: int, seed: int) -> Real:
     """Weights 1/m on A's images and -1/n on B's for every labeling, (1 + B, U); row 0 is the observed one."""
     own, total = int(image[:first].max()) + 1, int(image.max()) + 1
@@ -144,11 +139,18 @@ def _squared_mmd_of_images(x: Real, image: Index, weights: Real) -> Real:
     return squared
 
 
-def _squared_mmd(x: Real, weights: Real, leave: Callable[[], None]) -> Real:
+def _squared_mmd(x: Real, labels: Labellings, leave: Callable[[], None]) -> Real:
     """Biased MMD² for every labeling, (1 + B,)."""
     width = median_gap(x[:, 0]) if x.shape[1] == 1 else median_distance(x)
     waves = _wave_numbers(x, width) if x.shape[1] == 1 else None
-    squared = _by_kernel(x, weights, width, leave) if waves is None else _by_waves(x[:, 0] / width, weights, waves)
+    factor, found = 1 / labels.first + 1 / (labels.total - labels.first), []
+    for some in chunks(len(labels), labels.total, _WEIGHTS):
+        weights = labels.weights(some) * factor
+        if waves is None:
+            found.append(_by_kernel(x, weights, width, leave))
+        else:
+            found.append(_by_waves(x[:, 0] / width, weights, waves))
+    squared = np.concatenate(found)
     # A permutation may repeat the observed labeling; rounding must not break that tie.
     squared[np.abs(squared - squared[0]) <= _TIE] = squared[0]
     return squared

@@ -20,7 +20,7 @@ from ..progress import each_block, one_library_thread, over_blocks
 #: Defaults of all tests: significance level and number of permutations.
 SIGNIFICANCE, PERMUTATIONS = 0.05, 1000
 #: Up to so many permutations are drawn while the Monte-Carlo error of a p-value matters for a decision.
-MOST_PERMUTATIONS = 25_000
+MOST_PERMUTATIONS = 50_000
 
 Kernel = Literal["gaussian", "energy", "mean"]
 
@@ -166,6 +166,8 @@ class Distances:
         self.order = order
         self.kind = type(self)
         self._medians: dict[int, float] = {}
+        # Factors of the kernel by its width; see `permutations`.
+        self.factors: dict[float, tuple[Single, float, float, float]] = {}
 
     def __len__(self) -> int:
         return len(self.given)

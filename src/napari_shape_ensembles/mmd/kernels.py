@@ -64,3 +64,62 @@ def add_flat_distances(rows, columns, down, across, square, sums):
             for j in range(len(total)):
                 sums[down[i], across[j]] += share * total[j]
                 total[j] = 0.0
+
+
+@njit(types.uint64(types.uint64[::1]), cache=True, nogil=True)
+def _next(state):
+    """Next 64 random bits of the generator xoshiro256++ (Blackman and Vigna 2021)."""
+    both = state[0] + state[3]
+    bits = ((both << np.uint64(23)) | (both >> np.uint64(41))) + state[0]
+    shifted = state[1] << np.uint64(17)
+    state[2] ^= state[0]
+    state[3] ^= state[1]
+    state[1] ^= state[2]
+    state[0] ^= state[3]
+    state[2] ^= shifted
+    state[3] = (state[3] << np.uint64(45)) | (state[3] >> np.uint64(19))
+    return bits
+
+
+@njit(types.void(types.uint64[::1], types.int64, types.int64, types.uint8[:, ::1]), cache=True, nogil=True)
+def draw_labellings(state, first, total, bits):
+    """Draw independent labelings: each a uniform choice of `first` of `total` points, as packed bits.
+
+    Every point is chosen with the same probability, about m/N; then points drawn at random are added, or taken away.
+    All points are treated alike throughout, so all choices of m are equally probable.
+
+    Parameters
+    ----------
+    state : (4,) array of uint64
+        State of the generator; changed.
+    first, total : int
+        Sizes m of the first sample and N of both.
+    bits : (B, ⌈N/8⌉) array of uint8
+        Receives the indicators of the first sample.
+    """
+    share = np.int64(round(256 * first / total))  # probability in units of 1/256: eight random bits decide
+    for row in bits:
+        count = 0
+        for start in range(0, total, 64):
+            chosen = np.uint64(0)
+            if share == 256:
+                chosen = ~chosen
+            else:
+                for digit in range(8):  # from the last binary digit of the probability to the first
+                    drawn = _next(state)
+                    chosen = chosen | drawn if share >> digit & 1 else chosen & drawn
+            for place in range(start, min(start + 64, total), 8):
+                byte = np.uint8((chosen >> np.uint64(place - start)) & np.uint64(255))
+                if place + 8 > total:
+                    byte &= np.uint8(0xFF << (place + 8 - total) & 0xFF)
+                row[place >> 3] = byte
+                while byte:
+                    byte &= np.uint8(byte - 1)
+                    count += 1
+        surplus = count > first
+        while count != first:
+            place = np.int64(((_next(state) >> np.uint64(32)) * np.uint64(total)) >> np.uint64(32))
+            mask = np.uint8(128 >> (place & 7))
+            if (row[place >> 3] & mask != 0) == surplus:
+                row[place >> 3] ^= mask
+                count += -1 if surplus else 1

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .._types import Index, Real
 from ..checks import whole
+from ..compiled import kernels
 from ..progress import cancellation_check, each_block, one_library_thread, over_blocks, timed
 from .kernel import Distances, MeanDistances, Single, group_sums, quadratic_forms, row_blocks, squared_distances, tiles
 
@@ -27,6 +28,11 @@ CHUNK = 2**26
 _MIN_BINS = 50
 # With fewer points than this times the number of bins, binning saves nothing.
 _MIN_POINTS_PER_BIN = 4
+# So many labelings are drawn by NumPy; further ones by compiled code, whose draws cost less than their statistics.
+SHUFFLED = 5000
+# With so many labelings the kernel of up to so many points is replaced by its leading eigenvectors, of this number; the
+# safety factor on the standard deviation of the rest, and its largest share of that of the whole.
+MAX_FACTORIZED, EIGENVECTORS, _SAFETY_OF_REST, _MAX_REST = 5000, 64, 6, 0.2
 # Permutations computed in both precisions, and the safety factor on the largest difference between these.
 PROBES, _SAFETY = 15, 32
 
@@ -106,7 +112,8 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: 
     """
     permutations = whole(permutations, "permutations", least=1)
     key = first, total, seed, bins
-    if (known := drawn.get(key)) is not None and len(known) > permutations:
+    known = drawn.get(key)
+    if known is not None and len(known) > permutations:
         return replace(known, bits=known.bits[: 1 + permutations])
     # The observed labeling, with the bins that are permuted.
     labels = Labellings(np.packbits(np.arange(total)[None] < first, axis=1), first, total)
@@ -118,19 +125,37 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: 
         bits = np.packbits(np.arange(sum(map(len, numbers)))[None] < len(numbers[0]), axis=1)
         labels = Labellings(bits, first, total, np.concatenate(numbers), order)
         movable = np.flatnonzero(labels.sizes == size)
+    shuffled = permutations if labels.sizes is not None else min(permutations, SHUFFLED)
+    if known is not None and len(known) > shuffled:
+        packed = [known.bits[: 1 + shuffled]]
+    else:
+        packed = [labels.bits, _shuffled(labels, movable, shuffled, seed)]
+    if permutations > shuffled:
+        more = np.zeros((permutations - shuffled, labels.bits.shape[1]), np.uint8)
+        state = np.random.SeedSequence([seed, 3]).generate_state(4, np.uint64)
+        compiled, leave = kernels(__package__), cancellation_check()
+        for some in chunks(len(more), total):
+            leave()
+            compiled.draw_labellings(state, first, total, more[some])
+        packed.append(more)
+    labels = replace(labels, bits=np.concatenate(packed))
+    drawn.clear()
+    drawn[key] = labels
+    return labels
+
+
+def _shuffled(labels: Labellings, movable: slice | Index, permutations: int, seed: int) -> NDArray[np.uint8]:
+    """Random permutations of the observed labels, in which only some bins move."""
     rng, leave = np.random.default_rng(seed), cancellation_check()
     observed = labels.indicators(slice(None)).astype(np.intp)  # NumPy shuffles words faster than bytes
-    packed = [labels.bits]
     parts = chunks(permutations, observed.shape[1])
+    packed = []
     for some in timed(parts, len(parts)):
         leave()
         shuffled = np.repeat(observed, some.stop - some.start, axis=0)
         shuffled[:, movable] = rng.permuted(shuffled[:, movable], axis=1)
         packed.append(np.packbits(shuffled.astype(np.uint8), axis=1))
-    labels = replace(labels, bits=np.concatenate(packed))
-    drawn.clear()
-    drawn[key] = labels
-    return labels
+    return np.concatenate(packed)
 
 
 def chunks(count: int, total: int, numbers: int = 2**17) -> list[slice]:
@@ -210,6 +235,10 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
         return [
             Statistics(distances, labels, s, _forms(labels, sums)) for s, sums in zip(bandwidths, sums_of, strict=True)
         ]
+    if len(labels) > 1 + SHUFFLED and 2 * EIGENVECTORS < len(distances) <= MAX_FACTORIZED:
+        factorized = [_factorized_statistics(distances, labels, s) for s in bandwidths]
+        if None not in factorized:
+            return [one for one in factorized if one is not None]
     count = len(labels)
     many = count * len(distances) >= _SINGLE_PRECISION_WEIGHTS
     single = len(distances) >= SINGLE_PRECISION_FROM or many
@@ -235,6 +264,55 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
         quick[: len(slow)] = slow
         found.append(Statistics(distances, labels, s, quick, exact=len(slow), error=_SAFETY * error))
     return found
+
+
+def _factorized_statistics(distances: Distances, labels: Labellings, bandwidth: float) -> Statistics | None:
+    """Statistics of very many labelings from the leading eigenvectors of the kernel; None if these do not suffice.
+
+    The rest R of the centered kernel adds wᵀRw, whose mean and standard deviation over all labelings are known: what
+    lies within several of the latter of a threshold is computed exactly.
+    """
+    if bandwidth not in distances.factors:
+        distances.factors[bandwidth] = _factors(distances, bandwidth)
+    features, trace, squares, own = distances.factors[bandwidth]
+    m, total = labels.first, labels.total
+    share, fraction = m * (total - m) / (total * (total - 1)), m / total
+    # Squares of weights take two values, which are equal for samples of equal size: then the diagonal does not vary.
+    unequal = (1 - 2 * fraction) ** 2 / (fraction * (1 - fraction)) * own
+    spread = share * float(np.sqrt(2 * squares + unequal))
+    if spread > _MAX_REST * share * np.sqrt(2) * float(np.linalg.norm(features.T @ features)):
+        return None
+
+    def norms(some: slice) -> Real:
+        sums = labels.single_weights(some) @ features
+        return np.einsum("bq,bq->b", sums, sums, dtype=np.float64)
+
+    forms = np.concatenate(over_blocks(norms, chunks(len(labels), total)))
+    forms += trace * share
+    none = np.empty((0, total), np.float32)
+    forms[:1] = quadratic_forms(distances, [bandwidth], none, labels.weights(slice(1)))[1][0]
+    return Statistics(distances, labels, bandwidth, forms, exact=1, error=_SAFETY_OF_REST * spread)
+
+
+def _factors(distances: Distances, bandwidth: float) -> tuple[Single, float, float, float]:
+    """Leading eigenvectors of the centered kernel, times the roots of the eigenvalues, (N, q), and what is left of it.
+
+    Its trace, the sum of squares off the diagonal, and that of the deviations on it.
+    """
+    kernel = distances.kind.kernel(squared_distances(distances.points, distances.points), bandwidth)
+    np.fill_diagonal(kernel, distances.kind.kernel(np.zeros(1), bandwidth)[0])
+    kernel -= kernel.mean(axis=0)
+    kernel -= kernel.mean(axis=1, keepdims=True)
+    with one_library_thread():
+        span = np.random.default_rng(0).normal(size=(len(kernel), EIGENVECTORS))
+        for _ in range(2):  # subspace iteration
+            span = np.linalg.qr(kernel @ span)[0]
+        values, vectors = np.linalg.eigh(span.T @ kernel @ span)
+        features = np.ascontiguousarray(span @ (vectors * np.sqrt(np.maximum(values, 0))), dtype=np.float32)
+        kernel -= features @ features.T
+    own = np.diag(kernel).copy()
+    np.fill_diagonal(kernel, 0)
+    return features, float(own.sum()), float(np.linalg.norm(kernel) ** 2), float(((own - own.mean()) ** 2).sum())
 
 
 def nystrom_statistics(

@@ -13,7 +13,14 @@ from .._types import Real
 from ..checks import RandomState, Sealed, expect, seed_of
 from .figures import plot_null
 from .kernel import KERNELS, PERMUTATIONS, SIGNIFICANCE, Distances, Kernel, pooled
-from .permutations import Labellings, Statistics, nystrom_statistics, permuted_labels, permuted_statistics
+from .permutations import (
+    MAX_FACTORIZED,
+    Labellings,
+    Statistics,
+    nystrom_statistics,
+    permuted_labels,
+    permuted_statistics,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,8 +32,10 @@ Widths = float | Sequence[float]
 
 # Largest kernel width: neither its square nor those of the distances compared with it overflow.
 _MAX_BANDWIDTH = 1e100
-# Factor by which the number of permutations is raised while p lies within so many standard errors of the level.
-_MORE, _SETTLED = 5, 4
+#: Factor by which the number of permutations is raised at first while p lies within some standard errors of the level.
+MORE = 5
+# So many.
+_SETTLED = 4
 # Squared MMDs closer than this fraction of the largest are equal up to rounding error.
 _TIE = 1e-10
 
@@ -293,10 +302,11 @@ def pooled_mmd_test(
 
     Notes
     -----
-    Five times as many permutations are drawn as long as the p-value lies within four standard errors of the level. The
-    first of them are the same. At a level of 0.025 and from 1000 permutations, a decision that is taken earlier differs
-    from that of the exact p-value with a probability of at most 4e-4, if the exact p-value is at the level; wrong
-    rejections of that kind add less than 1e-8 to the level, over a uniform exact p-value (binomial probabilities).
+    Five times as many permutations are drawn if the p-value lies within four standard errors of the level, and `most`
+    if it still does. The first of them are the same. At a level of 0.025 and from 1000 permutations, a decision of a
+    single test that is taken earlier differs from that of the exact p-value with a probability of at most 4e-4, if the
+    exact p-value is at the level; wrong rejections of that kind add less than 1e-8 to the level, over a uniform exact
+    p-value (binomial probabilities).
     """
     kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in points}
     labels = permuted_labels(first, len(next(iter(points.values()))), permutations, seed, bins)
@@ -304,15 +314,29 @@ def pooled_mmd_test(
     return Procedure(labels, significance, bandwidth, factor, approximate_above, seed).settled(descriptions, most, bins)
 
 
-def is_settled(p_value: float, permutations: int, significance: float) -> bool:
-    """Whether the Monte-Carlo error of a p-value is too small to matter for its decision."""
-    error = np.sqrt(significance * (1 - significance) / (1 + permutations))
+def is_settled(p_value: float, permutations: int, significance: float, excess: float = 1.0) -> bool:
+    """Whether the Monte-Carlo error of a p-value is too small to matter for its decision.
+
+    `excess` is its error relative to that of a single test.
+    """
+    error = excess * np.sqrt(significance * (1 - significance) / (1 + permutations))
     return bool(abs(p_value - significance) > _SETTLED * error)
 
 
 def monte_carlo_error(p_value: float, permutations: int) -> float:
     """Standard error of a p-value of so many random permutations."""
     return float(np.sqrt(p_value * (1 - p_value) / (1 + permutations)))
+
+
+def joint_error(smallest: Real, least: float, permutations: int) -> float:
+    """Standard error of a joint p-value, the fraction of labelings with a smallest p-value of at most the observed one.
+
+    The labelings that reach the observed p-value are about the k-fold of those that reach the statistic of the part, so
+    its error is up to √k times that of a single test.
+    """
+    error = monte_carlo_error(max(least, 1 / (1 + permutations)), permutations)
+    more, fewer = (float(np.mean(smallest <= least + sign * error)) for sign in (1, -1))
+    return max((more - fewer) / 2, monte_carlo_error(float(np.mean(smallest <= least)), permutations))
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,9 +352,15 @@ class Procedure:
 
     def settled(self, descriptions: Mapping[str, Distances], most: int, bins: int) -> MMDTest:
         """Test all descriptions with more permutations, up to `most`, while the decision depends on the draw."""
-        test, permutations = self.test(descriptions), len(self.labels) - 1
-        while permutations < most and not is_settled(test.p_value, permutations, self.significance):
-            permutations = min(_MORE * permutations, most)
+        test = first = self.test(descriptions)
+        permutations = len(self.labels) - 1
+        if self.labels.total > MAX_FACTORIZED and self.labels.sizes is None:
+            most = min(most, MORE * permutations)  # each costs O(N²)
+        while permutations < most:
+            alone = monte_carlo_error(test.p_value, permutations)
+            if is_settled(test.p_value, permutations, self.significance, test.p_error / alone if alone else 1.0):
+                break
+            permutations = min(MORE * permutations, most) if test is first else most
             labels = permuted_labels(self.labels.first, self.labels.total, permutations, self.seed, bins)
             test = replace(self, labels=labels).test(descriptions)
         return test
@@ -375,7 +405,7 @@ class Procedure:
         p_value = float(np.mean(smallest <= smallest[0]))
         name = list(tests)[int(refined[:, 0].argmin())]
         threshold, rejected = _thresholds(tests, smallest, self.significance)[name], p_value <= self.significance
-        error = monte_carlo_error(p_value, len(self.labels) - 1)
+        error = joint_error(smallest, float(smallest[0]), len(self.labels) - 1)
         return replace(tests[name], p_value=p_value, rejected=rejected, threshold=threshold, parts=tests, p_error=error)
 
 

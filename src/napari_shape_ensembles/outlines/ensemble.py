@@ -15,6 +15,7 @@ from ..checks import seal, text
 from ..words import counted, distinct
 from . import exchange
 from .offsets import following
+from .order import MAX_CIRCULARITY, MISSING_POINT, fault_of
 from .reasons import Reason, checked_counts
 from .tracing import traced_labels, tracing_recipe
 from .units import conversion_factor, length_unit, unit_name
@@ -50,8 +51,9 @@ class Ensemble:
     Vertices that repeat the next one (a repeated first vertex included) are dropped, also where they differ by rounding
     to single precision, and a last vertex that is much closer to the first than any others are. Invalid curves are left
     out and counted by reason: "NaN or infinite vertices" (or masked ones), "vertices beyond 1e+30", "shorter than
-    1e-30", "fewer than 3 distinct vertices", "collinear", "zero area" (loops that cancel). The direction of traversal
-    is kept.
+    1e-30", "fewer than 3 distinct vertices", "collinear", "zero area" (loops that cancel), and curves whose vertices do
+    not follow an outline: "crossing themselves everywhere", several outlines in one, and missing points entered as
+    (-1, -1). The direction of traversal is kept.
 
     Parameters
     ----------
@@ -808,6 +810,18 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
         keep(long, Reason("tiny", _SMALLEST))
         keep(spread[long], Reason("collinear"))
         keep(encloses[long & spread], Reason("zero area"))
+        usable = long & spread & encloses
+        suspects = 4 * np.pi * np.abs(areas[usable]) <= MAX_CIRCULARITY * lengths[usable] ** 2
+        suspects |= np.logical_or.reduceat(some == complex(MISSING_POINT, MISSING_POINT), starts[:-1])
+        faults: dict[Reason, list[int]] = {}
+        for place in np.flatnonzero(suspects).tolist():
+            if fault := fault_of(some[starts[place] : starts[place + 1]].view(np.float64).reshape(-1, 2)):
+                faults.setdefault(fault, []).append(place)
+        numbers = np.arange(len(suspects))
+        for fault, faulty in faults.items():
+            orderly = ~np.isin(numbers, faulty)
+            keep(orderly, fault)
+            numbers = numbers[orderly]
         parts.append((some, np.diff(starts), kept))
     if not parts:
         return vertices, offsets, kept

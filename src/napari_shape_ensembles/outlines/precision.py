@@ -92,7 +92,7 @@ def precision_of(ensemble: Ensemble) -> Precision:
     traced = ~unknown & (spacing <= 3 * _MAX_CHAIN_SPACING * pixel.max(axis=1))
     if "outline_smoothing" in ensemble.tracing:
         traced = ~unknown
-    along, aligned = _aligned(ensemble, step)
+    corners, aligned = _aligned(ensemble, step)
     chain = step.any(axis=1) & ((spacing <= _MAX_CHAIN_SPACING * step.max(axis=1)) | (aligned >= _MIN_ALIGNED))
     smoothing = pixel * _smoothing(ensemble)
     pixel = np.where(traced[:, None], pixel, np.where(chain[:, None], step, 0))
@@ -105,7 +105,7 @@ def precision_of(ensemble: Ensemble) -> Precision:
         pixel,
         np.where(traced[:, None] & pixel.any(axis=1, keepdims=True), smoothing, 0),
         # The edges of pixels are no rounded vertices.
-        np.where((drawn | (chain & (along < _MIN_ALIGNED)))[:, None], step, 0),
+        np.where((drawn | (chain & (corners < _MIN_ALIGNED)))[:, None], step, 0),
         np.where(drawn, counts, np.inf),
     )
 
@@ -130,16 +130,15 @@ def _smoothing(ensemble: Ensemble) -> Real:
 
 
 def _aligned(ensemble: Ensemble, step: Real) -> tuple[Real, Real]:
-    """Share of the edges of each outline along rows and columns, (N,), and along these and the diagonals of a grid."""
-    counts = np.diff(ensemble.offsets)
-    edges = np.abs(ensemble.vertices[following(ensemble.offsets)] - ensemble.vertices)
+    """Share of the vertices of each outline at corners of pixels, (N,), and of edges along a grid and its diagonals."""
+    counts, after = np.diff(ensemble.offsets), following(ensemble.offsets)
+    edges = np.abs(ensemble.vertices[after] - ensemble.vertices)
     rows, columns = (edges / np.repeat(np.where(step > 0, step, 1), counts, axis=0)).T
-    along = np.minimum(rows, columns) < _GRID_ERROR
-    diagonal = np.abs(rows - columns) < _GRID_ERROR
-    share, both = (
-        np.add.reduceat(flags.astype(np.float64), ensemble.offsets[:-1]) for flags in (along, along | diagonal)
-    )
-    return share / counts, both / counts
+    across, down = rows < _GRID_ERROR, columns < _GRID_ERROR
+    corner = (across & down[after]) | (down & across[after])
+    aligned = across | down | (np.abs(rows - columns) < _GRID_ERROR)
+    shares = (np.add.reduceat(flags.astype(np.float64), ensemble.offsets[:-1]) for flags in (corner, aligned))
+    return next(shares) / counts, next(shares) / counts
 
 
 def _grids(ensemble: Ensemble) -> Real:

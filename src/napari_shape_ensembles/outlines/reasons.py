@@ -30,6 +30,7 @@ _SENTENCES = {
     "missing points": "points entered as (-1, -1), which are missing",
     "frames": "in other frames, where the same objects are seen again",
     "unreadable": "entries that cannot be read",
+    "regions": "annotations and tiles, in which the detections lie",
     "nuclei": "nuclei of cells, whose own outlines are used",
     "ellipses": "ellipses, of which the table holds only the box",
 }

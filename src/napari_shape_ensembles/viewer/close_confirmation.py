@@ -117,5 +117,6 @@ def loss_warnings(session: Session | None) -> list[str]:
     answer = comparison.answer
     lost = UNSAVED.replace("comparison", "experiment") if answer is not None and answer.is_described else UNSAVED
     words = [lost] if comparison.unsaved else []
-    runs = comparison, session.landscape, session.smoothing, session.trust
+    words += [UNSAVED.replace("comparison", "reference")] if session.referring.unsaved else []
+    runs = comparison, session.referring, session.landscape, session.smoothing, session.trust
     return words + [RUNNING] * any(task.busy and task.running for task in runs)

@@ -13,12 +13,14 @@ from .comparing import ENDING, paths_of_sides
 from .experimenting import ENDING as _ENDING
 from .inputs import file_errors_named
 from .panels.widgets import Entries, tip
+from .referring import ENDING as OF_REFERENCE
 from .session import Session
 from .task import saved_message
 
 _RESULTS = {"Results (*.npz)": ".npz"}
 _COMPARISONS = {"Comparison (*.npz)": ENDING}
 _EXPERIMENTS = {"Experiment (*.npz)": _ENDING}
+_REFERENCES = {"References (*.npz)": OF_REFERENCE}
 _CURVES = {
     "CSV tables (*.csv)": ".csv",
     "GeoJSON, for QuPath (*.geojson)": ".geojson",
@@ -99,6 +101,24 @@ class Dialogs:
         elif folder := QFileDialog.getExistingDirectory(self._parent(), "Folder for results", str(self._folder)):
             self._folder = Path(folder)
             self._session.comparison.export_experiment(self._folder)
+
+    def reference_entries(self) -> Entries:
+        """Return the menu entries of the reference."""
+        return {
+            "&Open reference …": (self.open_reference, "Judge the images by a saved reference"),
+            "&Save reference …": (self.save_reference, "Save the reference to one file, also for the command line"),
+        }
+
+    def open_reference(self) -> None:
+        if (path := self._ask_open_path("Open reference", _REFERENCES)) is not None:
+            self._session.open_reference(path)
+
+    def save_reference(self) -> None:
+        """Ask for a file name, and save the reference if there is one."""
+        if self._session.referring.reference is None:
+            self._show_message("⚠ There is nothing to save yet: make a reference first.", "")
+        elif (path := self._ask_save_path("Save reference", f"accepted{OF_REFERENCE}", _REFERENCES)) is not None:
+            self._session.referring.save(path)
 
     def model_entries(self) -> Entries:
         """Return the menu entries of the learned model."""

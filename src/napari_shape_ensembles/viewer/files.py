@@ -14,15 +14,17 @@ from napari.utils.notifications import show_warning
 from ..archive import is_archive
 from ..comparison import Comparison
 from ..comparison.display import LayerData
-from ..comparison.saved import COMPARISON, EXPERIMENT
+from ..comparison.saved import COMPARISON, EXPERIMENT, REFERENCE
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.curve_files import format_of
-from ..io.curve_table import feature_text
+from ..io.cvat import is_cvat_zip
 from ..io.drawn import frames_of
 from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
 from ..io.grains import find_grains
 from ..io.imagej import holds_regions
+from ..io.images import ZARR
 from ..io.layouts import AMBIGUOUS, LAYOUTS, holds_outlines
+from ..io.spatialdata_store import is_spatialdata
 from ..outlines import Ensemble
 from ..outlines.reasons import OPEN
 from ..palette import OUTLINE
@@ -34,7 +36,7 @@ from .layers import comparison_layer_data
 Reader = Callable[[str | Sequence[str]], list[LayerData] | list[tuple[None]]]
 
 # File name patterns of this plugin. napari's builtin reader accepts any .npz and .csv too, so napari would ask.
-_OWN_NAMES = ("*.comparison.npz", "*.experiment.npz", "*.curves.npz", "*.curves.csv")
+_OWN_NAMES = ("*.comparison.npz", "*.experiment.npz", "*.reference.npz", "*.curves.npz", "*.curves.csv")
 # Shape types that are not closed.
 _OPEN = ("line", "path")
 
@@ -50,8 +52,8 @@ def reader(path: str | Sequence[str]) -> Reader | None:
     """Return a reader of curves, results and orientation maps (EBSD), or None for other files."""
     if all(name.lower().endswith(ENDINGS) for name in paths_of(path)):
         return lambda path: [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]
-    if any(is_archive(name, EXPERIMENT) for name in paths_of(path)):
-        return open_experiments
+    if any(is_archive(name, kind) for name in paths_of(path) for kind in (EXPERIMENT, REFERENCE)):
+        return open_in_bench
     return read_curve_layers if all(map(_holds_curves, paths_of(path))) else None
 
 
@@ -61,21 +63,22 @@ def _holds_curves(name: str) -> bool:
     if ending in AMBIGUOUS:
         return holds_outlines(name)
     if ending == ".zip":
-        return holds_regions(name)
-    return format_of(name) is not None
+        return holds_regions(name) or is_cvat_zip(name)
+    return format_of(name) is not None and (ending != ZARR or is_spatialdata(name))
 
 
-def open_experiments(path: str | Sequence[str]) -> list[tuple[None]]:
-    """Show saved experiments in the bench of the current viewer; they add no layers."""
+def open_in_bench(path: str | Sequence[str]) -> list[tuple[None]]:
+    """Show saved experiments and references in the bench of the current viewer; they add no layers."""
     from .session import Session  # imports all tasks, which other files do not need
 
     viewer = napari.current_viewer()
     if viewer is None:
-        raise ValueError("an experiment is opened in a napari viewer, or by Experiment.load")
+        raise ValueError("it is opened in a napari viewer, or by Experiment.load or Reference.load")
     if (window := getattr(viewer, "window", None)) is not None:
         window.add_plugin_dock_widget(PLUGIN, "Shape bench")[0].show()
     for name in paths_of(path):
-        Session.of(viewer).open_result(Path(name))
+        session = Session.of(viewer)
+        (session.open_reference if is_archive(name, REFERENCE) else session.open_result)(Path(name))
     return [(None,)]  # read, without layers
 
 
@@ -93,14 +96,7 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
         else:
             table = read_curves(name)
             original = {"file": name} if Path(name).suffix.lower() in LAYOUTS else {}
-            images = table.features["image"].astype(str) if "image" in table.features else pd.Series(dtype=str)
-            several = {one: np.flatnonzero(images == one) for one in dict.fromkeys(images)}
-            if len(several) < 2:  # no distinct images in the file, but perhaps frames of one
-                column, frames = frames_of(table)
-                several = {
-                    f"{table.ensemble.name} {column} {feature_text(frame)}": rows for frame, rows in frames.items()
-                }
-            several = several or {table.ensemble.name: np.arange(len(table.ensemble))}
+            several = {f"{image} {frame}".rstrip(): rows for (image, frame), rows in frames_of(table).items()}
             if account := account_of(table.ensemble.dropped, table.ensemble.filled):
                 show_warning(f"{Path(name).name}: {counted(len(table.ensemble), 'curve')}; {'; '.join(account)}")
             pixels = table.pixels

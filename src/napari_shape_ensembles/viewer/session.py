@@ -18,6 +18,7 @@ from .explaining import ExplanationTask
 from .inspecting import InspectionTask
 from .learning import LearningTask, ProposingTask
 from .position_check import PositionCheck
+from .referring import ReferenceTask
 from .segmenting import SegmentationTask
 from .sliders import SliderRanges
 from .studying import ChoiceTask, LandscapeTask, SmoothingTask
@@ -48,6 +49,7 @@ class Session:
         self.smoothing = SmoothingTask(self.choices)
         self.trust = ChoiceTask(self.choices)
         self.position = PositionCheck(self.comparison)
+        self.referring = ReferenceTask(self.choices)
         self.design = self.choices.design
         self.design_work = DesignWork(self.choices, self.design)
         self.image_cells = ImageCells(self.comparison, self.segmentation, self.learning, self.inspection, self.design)
@@ -65,6 +67,11 @@ class Session:
     def open_result(self, path: Path) -> None:
         """Show a saved result on the page *Answer*."""
         self.comparison.open(path)
+        self.page_requested.emit("Answer")
+
+    def open_reference(self, path: Path) -> None:
+        """Open a saved reference on the page *Answer*."""
+        self.referring.open(path)
         self.page_requested.emit("Answer")
 
     def attach(self, *tasks: Task[Any], by: object = None) -> None:

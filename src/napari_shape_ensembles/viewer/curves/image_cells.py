@@ -56,12 +56,13 @@ class ImageCells:
             below = {one: image for one, image in below.items() if image is not lowest}  # show it in a single cell
             over = [other for one in (lowest, layer) if one is not None for other in self._layers_over(one)]
             named = layer if layer is not None else curves
-            over += [] if named is None else [one for one in self._left_behind(named) if one not in placed]
-            here = [one for one in (lowest, layer, *over, curves) if one is not None]
+            over += [] if named is None else self._left_behind(named)
+            # A layer has one place, also if it lies over two images or is on both sides.
+            here = dict.fromkeys(one for one in (lowest, layer, *over, curves) if one is not None and one not in placed)
             placed.update(here)
             group = side if layer is None else self._design.cell(layer, GROUP)
             group = side if side and group in ("", *SIDE_COLORS) else group  # a letter may be that of the next run
-            cells.append(Cell(side, group, list(dict.fromkeys(here)), "" if named is None else named.name))
+            cells.append(Cell(side, group, list(here), "" if named is None else named.name))
         return cells
 
     def _compared(self) -> list[tuple[str, Layer | None, CurveLayer | None]]:

@@ -31,6 +31,7 @@ from ..report import script_of, text_of
 from ..session import Session
 from .base import ChoicesLine, PairChoice, TaskPage
 from .experiment import GroupsPanel
+from .reference import ReferencePanel
 
 
 class AnswerPage(TaskPage):
@@ -68,6 +69,8 @@ class AnswerPage(TaskPage):
             "comparison to a folder",
         )
         self.numbers = Section("Numbers, curves and files", column(self.color_by.limit, results))
+        self.reference = ReferencePanel(self)
+        self.of_reference = Section("Compare with a reference", self.reference)
         self.settings_form = Form(session.choices.settings, folded=("Advanced",))
         self.recipe = ChoicesLine(self, "recipe")
         self.settings = Section("Settings", column(row(self.files), self.recipe, self.settings_form))
@@ -75,7 +78,7 @@ class AnswerPage(TaskPage):
         # Messages about files stay visible, outside of collapsed sections and even without a result.
         self.pair = PairChoice(self)
         of_pair = self.pair, self.verdict, self.row, self.color_by, self.paper, self.numbers
-        parts = results.message, self._place_of_groups, *of_pair, self.settings
+        parts = results.message, self._place_of_groups, *of_pair, self.of_reference, self.settings
         self.scroll = scrolling(self, self.buttons(), *state, *parts)
         self._note_scroll_timer, self._result_scroll_timer = (
             single_shot_timer(self, partial(self.scroll.ensureWidgetVisible, part))
@@ -87,6 +90,7 @@ class AnswerPage(TaskPage):
         self.link(task.recolored, self.show_result)
         self.link(self.explanation.changed, self._show_verdict)
         self.link(session.design.changed, self.show_state)
+        self.follow(session.referring.opened, self._show_reference)
         self.faults.button.clicked.connect(task.overrule)
         self.excluded.button.clicked.connect(session.choices.exclusions.clear)
         self.recover_notice.button.clicked.connect(task.recover)
@@ -105,6 +109,12 @@ class AnswerPage(TaskPage):
         """Unfold and show the form."""
         self.settings.fold(False)
         self._settings_timer.start()  # once it is laid out
+
+    def _show_reference(self) -> None:
+        """Unfold the reference, if there is one."""
+        self.reference.show_state()
+        if self.session.referring.reference is not None:
+            self.of_reference.fold(False)
 
     def _scroll_to_settings(self) -> None:
         self.scroll.verticalScrollBar().setValue(self.settings.y())

@@ -129,9 +129,12 @@ class ImagesPage(Page):
             "S&wap the first two groups": (self.design.swap, "The first group becomes the second"),
             "A&dd column …": (self._add, "Add a covariate, such as dose or day; numbers are tested as a trend"),
         }
+        judged: Entries = {
+            "Compare with a &reference …": (self.dialogs.open_reference, "Judge each image by a saved reference")
+        }
         tour = {"&Take a tour": (self._request_tour, "Walk through the five pages")}
         tooltip = "Swap the first two groups, add a column, open the table from a file, or save it; take a tour"
-        self.table_menu = menu_button("Ta&ble", tooltip, {**own, **self.dialogs.table_entries(), **tour})
+        self.table_menu = menu_button("Ta&ble", tooltip, {**own, **self.dialogs.table_entries(), **judged, **tour})
         self.reason, self.warnings, self.message = wrapped_label(), wrapped_label(), wrapped_label()
         names = Section("Fill columns from names", column(row(self.pattern, self.fill, grows=self.pattern)))
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))

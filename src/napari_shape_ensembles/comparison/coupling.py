@@ -1,0 +1,79 @@
+"""Whether quantities of scale and of form go together in one sample otherwise than in the other.
+
+The row compares the two margins: size and roughness may be independent in A and coupled in B while neither differs.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import rankdata
+
+from .._types import Index, Real
+from .quantity_tests import holm
+from .replicate_quantities import difference_of_replicates
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A `Comparison` has the function of this module as a method.
+Comparison = Any
+
+# With fewer outlines a rank correlation is hardly known.
+_MIN_OUTLINES = 10
+# Variance of the inverse hyperbolic tangent of a rank correlation of n independent pairs, times n - 3.
+_FIELLER = 1.06
+# Bands of coarse lobes in the descriptors.
+_COARSE = 5
+
+
+def coupling(comparison: Comparison) -> "pd.DataFrame":
+    """Compare the correlations between scale and form; see `Comparison.coupling`.
+
+    Notes
+    -----
+    Fisher's transformation of Spearman's correlations with the variance of Fieller, Hartley and Pearson (Biometrika 44,
+    1957), or Welch's test of those of the replicates. Ranks within samples do not depend on the margins.
+    """
+    import pandas as pd
+
+    c = comparison
+    first, total = len(c.a), len(c.t)
+    second = np.arange(total) >= first
+    unit = second.astype(np.intp) if c.replicates is None else c.replicates
+    of_second = np.zeros(unit.max() + 1, dtype=np.bool_)
+    of_second[unit[second]] = True
+    form = {"roughness": c.components["roughness"]}
+    if c.descriptors.shape[1] > _COARSE + 2:
+        form["lobes"] = np.logaddexp.reduce(2 * c.descriptors[:, :_COARSE], axis=1) / 2
+    rows, tests = [], {}
+    known = np.bincount(unit) >= _MIN_OUTLINES
+    for scale in ("size", "elongation"):
+        for name, values in form.items():
+            z = _transformed(c.components[scale], values, unit)
+            usable = known & np.isfinite(z)
+            if not (usable & of_second).any() or not (usable & ~of_second).any():
+                continue
+            if c.replicates is None:
+                error = np.sqrt((_FIELLER / (np.bincount(unit) - 3)).sum())
+                p = 2 * float(ndtr(-abs(z[1] - z[0]) / error))
+            else:
+                blocks = None if c.blocks is None else c.blocks[usable]
+                p = difference_of_replicates(z[usable], of_second[usable], blocks).p_value
+            means = (float(np.tanh(z[usable & side].mean())) for side in (~of_second, of_second))
+            rows.append([scale, name, *means])
+            tests[f"{scale} {name}"] = p
+    adjusted = [holm(tests)[name] for name in tests]
+    table = pd.DataFrame(rows, columns=["scale", "form", "correlation_a", "correlation_b"])
+    return table.assign(p=[p for p, _ in adjusted], p_adjusted=[p for _, p in adjusted])
+
+
+def _transformed(one: Real, other: Real, unit: Index) -> Real:
+    """Inverse hyperbolic tangent of the rank correlation within each unit; NaN if one of both does not vary."""
+    found = np.full(int(unit.max()) + 1, np.nan)
+    for place in range(len(found)):
+        ranks = [rankdata(values[unit == place]) for values in (one, other)]
+        if all(np.ptp(values) > 0 for values in ranks):
+            limit = 1 - 1 / len(ranks[0])
+            found[place] = np.arctanh(np.clip(np.corrcoef(*ranks)[0, 1], -limit, limit))
+    return found

@@ -1,0 +1,111 @@
+"""Images judged by a reference on the page *Answer*: made of a group, saved, opened, and used for a folder."""
+
+import numpy as np
+import pytest
+import tifffile
+from qtpy.QtWidgets import QFileDialog
+
+from docks import press, set_choices, wait_until_idle
+from napari_shape_ensembles.comparison import Reference
+from napari_shape_ensembles.outlines.rasterize import rasterize
+from napari_shape_ensembles.samples.synthetic import draw_forms
+from napari_shape_ensembles.viewer.close_confirmation import loss_warnings
+from napari_shape_ensembles.viewer.docks.answer import AnswerPage
+from napari_shape_ensembles.viewer.files import reader
+
+USUAL = 19
+
+
+@pytest.fixture(scope="module")
+def planes():
+    """Labels of nineteen images of a kind, one more of it, and one of rougher outlines."""
+    generator = np.random.default_rng(0)
+    places = [(30 + 60 * (number // 2), 30 + 60 * (number % 2)) for number in range(4)]
+
+    def plane(roughness):
+        forms = draw_forms(generator, len(places), roughness=roughness, waves=(8, 12))
+        return rasterize(
+            [15 * form / form.std() + place for form, place in zip(forms, places, strict=True)], (120, 120)
+        )
+
+    return [*(plane(0.04) for _ in range(USUAL + 1)), plane(0.13)]
+
+
+@pytest.fixture
+def page(model, planes, qtbot):
+    for number, plane in enumerate(planes):
+        model.add_labels(plane, name=f"image {number}", scale=(0.5, 0.5), units=("um", "um"))
+    qtbot.addWidget(page := AnswerPage(model))
+    set_choices(page.session.choices, landmarks=60)
+    names = {layer.name: "usual" if int(layer.name.split()[1]) < USUAL else "query" for layer in model.layers}
+    page.session.design.write([(layer, "group", names[layer.name]) for layer in model.layers])
+    page.of_reference.fold(False)
+    return page
+
+
+def made(page, qtbot):
+    panel = page.reference
+    panel.group.setCurrentIndex(panel.group.findText("usual"))
+    press(panel.make, qtbot)
+    wait_until_idle(panel.task, qtbot)
+    return panel
+
+
+def test_images_of_other_groups_are_judged_and_unlike_outlines_painted(page, model, qtbot):
+    panel = page.reference
+    assert not panel.judge.isEnabled()
+    assert "Make a reference of a group" in panel.about.text()
+    made(page, qtbot)
+    assert panel.about.text().startswith("group usual: 19 images, 76 outlines in µm")
+    assert loss_warnings(page.session) == ["The reference is not saved: it would be lost."]
+    press(panel.judge, qtbot)
+    wait_until_idle(panel.task, qtbot)
+    cells = [[panel.table.item(row, column).text() for column in range(3)] for row in range(2)]
+    assert cells[0] == ["image 20", "both", "0.05"]
+    assert cells[1][:2] == ["image 19", "nothing"]
+    assert "1 of 2 images differs from the reference" in panel.sentences.text()
+    (layer,) = [one for one in model.layers if one.name == "image 20 unlike"]
+    outlines = page.session.referring.result.unlike[1][0]
+    shown = [0.5 * curve.mean(axis=0) for curve in layer.data]  # single precision
+    np.testing.assert_allclose(shown, [curve.mean(axis=0) for curve in outlines], rtol=1e-5)
+    assert layer.features["score"].sum() == pytest.approx(1)
+
+    before = panel.task.result
+    model.layers["image 20"].data = model.layers["image 19"].data  # the image is replaced
+    qtbot.waitUntil(lambda: "Out of date: image 20 was changed" in panel.message.text())
+    press(panel.judge, qtbot)
+    wait_until_idle(panel.task, qtbot)
+    assert panel.task.result is not before
+    assert "image 20 unlike" not in model.layers
+
+
+def test_a_reference_is_saved_opened_and_judges_a_folder(page, model, planes, tmp_path, qtbot, monkeypatch):
+    panel = made(page, qtbot)
+    path, folder = tmp_path / "usual.reference.npz", tmp_path / "folder"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    panel.dialogs.save_reference()
+    wait_until_idle(panel.task, qtbot)
+    assert loss_warnings(page.session) == []
+    assert len(Reference.load(path)) == USUAL
+    folder.mkdir()
+    for name, plane in (("rough", planes[-1]), ("like", planes[-2])):
+        metadata = {"PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}
+        tifffile.imwrite(folder / f"{name}.ome.tif", plane.astype(np.uint16), metadata=metadata)
+    monkeypatch.setattr("napari.current_viewer", lambda: model)
+    assert reader(str(path))(str(path)) == [(None,)]
+    wait_until_idle(panel.task, qtbot)
+    assert panel.about.text().startswith("usual.reference.npz: 19 images")
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(folder))
+    press(panel.folder, qtbot)
+    wait_until_idle(panel.task, qtbot)
+    assert [panel.table.item(row, 0).text() for row in range(2)] == ["rough", "like"]
+    assert [panel.table.item(row, 1).text() for row in range(2)] == ["both", "nothing"]
+
+
+def test_too_few_images_are_refused_with_what_is_needed(page, model, qtbot):
+    page.session.design.write([(layer, "group", "usual" if place < 2 else "query")
+                               for place, layer in enumerate(model.layers)])  # fmt: skip
+    panel = made(page, qtbot)
+    assert "a reference needs at least 3 images of the accepted kind, not 2" in panel.message.text()
+    assert panel.task.reference is None
+    assert panel.make.isEnabled()
