@@ -196,7 +196,10 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
         curves[index] = curves[index].copy()
         for axis in np.flatnonzero(wanted.step[index] > _TOLERANCE * grid[index]):
             curves[index][:, axis] = np.rint(curves[index][:, axis] / step[axis]) * step[axis]
-    own = own._replace(pixel=np.where((dense & regridded)[:, None], np.maximum(own.pixel, wanted.step), own.pixel))
+    new = (dense & regridded)[:, None]
+    own = own._replace(
+        pixel=np.where(new, np.maximum(own.pixel, wanted.step), own.pixel), step=np.where(new, wanted.step, own.step)
+    )
     coarser = (wanted.pixel > _TOLERANCE * own.pixel) | (wanted.smoothing > _TOLERANCE * own.smoothing)
     retraced = dense & coarser.any(axis=1)
     if not (fewer | regridded | retraced).any():
