@@ -1,73 +1,108 @@
 """The first proposed recipe: weights of its score, and accuracy on images of other types.
 
-``weights`` fits the weights of the measurements of `propose` to the F1 of recipes on images of ``mask_corrections`` in
-the shared data, the first three of every size, cropped to 360 × 360 pixels. ``materials`` prints the F1 of the first
-proposal, of the defaults and of manual settings on the images of benchmarks/segmentation.py.
+``weights`` fits the weights of the measurements of `propose` to the F1 of recipes on images of the shared data:
+``mask_corrections``, the first three of every size, ``segmentation``, ``micrographs``, ``uhcs_spheroidite`` and
+``dsb_nuclei``, cropped to 360 × 360 pixels; and prints what they give on kinds of images left out.
+``materials`` prints the F1 of the first proposal, of the defaults and of manual settings on the images of
+benchmarks/segmentation.py. ``micrographs`` prints, for the images of that folder, F1 of Otsu's method, of the first
+proposal with and without the masks of what is not image, and of five painted objects. ``drawn`` draws bars, letters and
+frames on images without any (of ``segmentation``, ``mask_corrections`` and others), and counts what is found; and what
+is found where nothing is drawn.
 For the images of ``segmentation`` see benchmarks/learning.py (``--only methods``). ``large`` prints the mean F1 of
 proposals for these images enlarged to 2700 pixels: tiled by reflection, so that the objects remain as small; and
 magnified, with noise added.
-Run as ``python benchmarks/proposals.py weights|materials|large [--data FOLDER]``.
+Run as ``python benchmarks/proposals.py weights|materials|large|micrographs|drawn [--data FOLDER]``.
 """
 
 import argparse
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
+from skimage.color import rgb2gray
+from skimage.exposure import rescale_intensity
 from skimage.io import imread
+from skimage.transform import rotate
 
-from learning import f1
-from napari_shape_ensembles import propose, segment
+from learning import drawn, f1
+from napari_shape_ensembles import learn_objects, propose, segment
+from napari_shape_ensembles.outlines import not_image
 from segmentation import battery, nuclei, powder, steel, without_small
 
 PER_SIZE = 3
+# Random choices of five painted objects.
+DRAWS = 3
 # Minimum longer side of a large image in pixels, and standard deviation of the noise in a magnified one, as a fraction
 # of its range of gray levels.
 LARGE, NOISE = 2700, 0.04
 # Of the ridge regression, relative to the variance of each measurement.
-RIDGE = 0.1
+RIDGE = 0.3
 
 
 def main() -> None:
     """Print the requested table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("weights", "materials", "large"))
+    parser.add_argument("what", choices=("weights", "materials", "large", "micrographs", "drawn"))
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     options = parser.parse_args()
     if options.what == "weights":
-        print(weights(options.data / "mask_corrections"))
+        print(weights(options.data))
     elif options.what == "materials":
         materials(options.data)
+    elif options.what == "micrographs":
+        micrographs(options.data / "micrographs")
+    elif options.what == "drawn":
+        drawn_parts(options.data)
     else:
         print(large(options.data / "segmentation"))
 
 
-def weights(folder: Path) -> str:
-    """Weights by ridge regression; F1 of the first proposal for each size, with weights from the other sizes."""
-    sizes: dict[tuple[int, ...], list[tuple[np.ndarray, np.ndarray]]] = defaultdict(list)
+def weights(data: Path) -> str:
+    """Weights by ridge regression; F1 of the first proposal for each kind, with weights from the other kinds."""
+    kinds: dict[str, list[tuple[np.ndarray, np.ndarray]]] = defaultdict(list)
     names: list[str] = []
-    for path in sorted(folder.glob("*_image.png")):
-        image, truth = imread(path), imread(path.with_name(path.name.replace("_image", "_after"))).astype(int)
-        if len(sizes[image.shape]) < PER_SIZE:
-            part = fullest(truth)
-            proposals = propose(image[part])  # all of such a small image is tried
-            names = list(proposals[0].measures)
-            measures = np.array([[one.measures[name] for name in names] for one in proposals])
-            found = np.array([f1(truth[part], one.labels) for one in proposals])
-            sizes[image.shape].append((measures, found))
-            print(path.name, len(found), f"{found[0]:.2f} of {found.max():.2f}", flush=True)
+    for kind, path, image, truth in training_images(data):
+        part = fullest(truth)
+        proposals = propose(image[part])
+        names = list(proposals[0].measures)
+        measures = np.array([[one.measures[name] for name in names] for one in proposals])
+        found = np.array([f1(truth[part], one.labels) for one in proposals])
+        kinds[kind].append((measures, found))
+        print(kind, path.name, len(found), f"{found[0]:.2f} of {found.max():.2f}", flush=True)
     left_out = []
-    for size, own in sizes.items():
-        slopes = ridge([images for other, images in sizes.items() if other != size])
+    for kind, own in kinds.items():
+        slopes = ridge([images for other, images in kinds.items() if other != kind])
         left_out.append([found[(measures @ slopes).argmax()] for measures, found in own])
-        print(size, np.round(left_out[-1], 2))
-    slopes = ridge(list(sizes.values()))
+        print(kind, np.round(left_out[-1], 2))
+    slopes = ridge(list(kinds.values()))
     rows = [f'    "{name}": {slope:.2f},' for name, slope in zip(names, slopes, strict=True)]
-    inside = [found[(measures @ slopes).argmax()] for own in sizes.values() for measures, found in own]
-    best = [found.max() for own in sizes.values() for _, found in own]
+    inside = [found[(measures @ slopes).argmax()] for own in kinds.values() for measures, found in own]
+    best = [found.max() for own in kinds.values() for _, found in own]
     each = np.concatenate(left_out).mean(), np.mean(inside), np.mean(best)
-    return "\n".join([*rows, "F1, size left out {:.3f}, all in {:.3f}, best {:.3f}".format(*each)])
+    return "\n".join([*rows, "F1, kind left out {:.3f}, all in {:.3f}, best {:.3f}".format(*each)])
+
+
+def training_images(data: Path) -> Iterator[tuple[str, Path, np.ndarray, np.ndarray]]:
+    """Kind, path, image and labels: of the corrected masks the first three of every size, and all of the others."""
+    sizes: Counter[tuple[int, ...]] = Counter()
+    for path in sorted((data / "mask_corrections").glob("*_image.png")):
+        image = imread(path)
+        sizes[image.shape] += 1
+        if sizes[image.shape] <= PER_SIZE:
+            truth = imread(path.with_name(path.name.replace("_image", "_after")))
+            yield f"corrected, {image.shape[:2]}", path, image, truth.astype(int)
+    for folder in ("segmentation", "micrographs", "uhcs_spheroidite"):
+        for number, path in enumerate(sorted((data / folder).glob("*_image.png"))):
+            ending = "_mask" if folder == "uhcs_spheroidite" else "_labels"
+            truth = imread(path.with_name(path.name.replace("_image", ending)))
+            kind = f"{folder} {number // PER_SIZE}" if folder == "segmentation" else folder
+            yield kind, path, imread(path), ndimage.label(truth)[0] if ending == "_mask" else truth.astype(int)
+    folder = data / "dsb_nuclei"
+    yield "nuclei", folder / "image.png", imread(folder / "image.png"), imread(folder / "labels.png").astype(int)
 
 
 def fullest(truth: np.ndarray, side: int = 360) -> tuple[slice, slice]:
@@ -78,9 +113,9 @@ def fullest(truth: np.ndarray, side: int = 360) -> tuple[slice, slice]:
     return np.s_[rows : rows + side, columns : columns + side]
 
 
-def ridge(sizes: list[list[tuple[np.ndarray, np.ndarray]]]) -> np.ndarray:
-    """Coefficients for F1; images have equal weight, and sizes the square root of their number."""
-    images = [(*image, 1 / np.sqrt(len(own))) for own in sizes for image in own]
+def ridge(kinds: list[list[tuple[np.ndarray, np.ndarray]]]) -> np.ndarray:
+    """Coefficients for F1; images have equal weight, and kinds the square root of their number."""
+    images = [(*image, 1 / np.sqrt(len(own))) for own in kinds for image in own]
     measures, found = (np.concatenate([image[place] for image in images]) for place in (0, 1))
     weight = np.concatenate([np.full(len(found), weight / len(found)) for _, found, weight in images])
     weight /= weight.sum()
@@ -101,6 +136,99 @@ def materials(data: Path) -> None:
         ]
         words = f"{best.method}, {best.objects}, split {best.split_touching}"
         print(f"| {case.name} | " + " | ".join(f"{value:.2f}" for value in found) + f" | {words} |", flush=True)
+
+
+def micrographs(folder: Path) -> None:
+    """Print F1 and what was masked, image by image, and the means."""
+    print("| image | otsu | auto, nothing masked | auto | expected | five painted | masked |\n|---" + 6 * "|---" + "|")
+    rows = []
+    for path in sorted(folder.glob("*_image.png")):
+        image, truth = imread(path), imread(path.with_name(path.name.replace("_image", "_labels"))).astype(int)
+        best = propose(image)[0]
+        found = [
+            segment(image, method="otsu"),
+            segment(image, method="auto", ignore="none"),
+            segment(image, best.recipe),
+        ]
+        learned = []
+        for draw in range(DRAWS):
+            painted = drawn(truth, (draw,))
+            learned.append(f1(truth, segment(image, find=learn_objects(image, painted)), painted))
+        rows.append([*(f1(truth, labels) for labels in found), best.expected, float(np.mean(learned))])
+        masked = ", ".join(map(str, not_image(image).reasons))
+        print(f"| {path.name} | " + " | ".join(f"{value:.2f}" for value in rows[-1]) + f" | {masked} |", flush=True)
+    print("| mean | " + " | ".join(f"{value:.2f}" for value in np.mean(rows, axis=0)) + " | |")
+
+
+def drawn_parts(data: Path) -> None:
+    """Print how often parts that are not image are found, after they were drawn, and where there are none."""
+    paths = [
+        *sorted((data / "segmentation").glob("*_image.png")),
+        *sorted((data / "mask_corrections").glob("*_image.png")),
+    ]
+    paths += [data / "dsb_nuclei" / "image.png", *sorted((data / "ampis_powder").glob("*.png"))]
+    paths += sorted((data / "uhcs_spheroidite").glob("*_image.png"))
+    planes = [rgb2gray(pixels) * 255 if (pixels := imread(path)[..., :3]).ndim == 3 and pixels.shape[-1] == 3 else
+              imread(path) for path in paths]  # fmt: skip
+    images = [rescale_intensity(plane.astype(float), out_range=(12, 243)).astype(np.uint8) for plane in planes]
+    print(f"nothing drawn: {sum(bool(not_image(imread(path))) for path in paths)} of {len(paths)} images masked")
+    for name, part in PARTS.items():
+        found, covered = [], []
+        for image in images:
+            picture = np.pad(image, [(0, max(0, 200 - side)) for side in image.shape], mode="reflect")
+            changed, where = part(picture)
+            masked = not_image(changed).mask
+            found.append(masked[where].mean())
+            covered.append(masked[~where].mean())
+        print(f"{name}: {np.mean(np.array(found) > 0.8):.0%} found, {np.mean(covered):.1%} of the image masked with it")
+
+
+def bar(image: np.ndarray, color: int) -> tuple[np.ndarray, np.ndarray]:
+    """Append an information bar."""
+    height = max(24, len(image) // 12)
+    strip = written(
+        np.full((height, image.shape[1]), color, np.uint8), "10.0 kV 5 µm", (6, 4), 255 - color, height // 2
+    )
+    return np.concatenate([image, strip]), np.repeat([False, True], [len(image), height])[:, None].repeat(
+        image.shape[1], axis=1
+    )
+
+
+def letters(image: np.ndarray, color: int) -> tuple[np.ndarray, np.ndarray]:
+    """Write a length and its scale bar in a corner."""
+    size = max(12, len(image) // 20)
+    changed = written(image, "200 nm", (8, len(image) - 2 * size - 8), color, size)
+    changed[-10:-6, 8 : 8 + 4 * size] = color
+    return changed, changed != image
+
+
+def frame(image: np.ndarray, color: int) -> tuple[np.ndarray, np.ndarray]:
+    """Surround the image."""
+    inside = np.pad(np.ones(image.shape, dtype=bool), 8)
+    return np.pad(image, 8, constant_values=color), ~inside
+
+
+def turned(image: np.ndarray, degrees: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rotate the image, with black corners."""
+    changed, inside = (rotate(one, degrees, resize=True, order=0) for one in (image / 255, np.ones(image.shape)))
+    return (changed * 255).astype(np.uint8), inside < 0.5
+
+
+def written(image: np.ndarray, words: str, place: tuple[int, int], color: int, size: int) -> np.ndarray:
+    """Write on an image, with the upper left corner at x, y."""
+    picture = Image.fromarray(image)
+    ImageDraw.Draw(picture).text(place, words, fill=color, font=ImageFont.load_default(size))
+    return np.array(picture)
+
+
+PARTS = {
+    "black bar": partial(bar, color=0),
+    "white bar": partial(bar, color=255),
+    "white letters": partial(letters, color=255),
+    "black letters": partial(letters, color=0),
+    "white frame": partial(frame, color=255),
+    "black corners": partial(turned, degrees=7),
+}
 
 
 def large(folder: Path) -> str:

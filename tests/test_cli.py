@@ -575,18 +575,11 @@ def test_the_automatic_method_uses_one_recipe_for_all_images(tmp_path, images):
     assert "blank.tif: every pixel is 0: objects cannot be told from background" in done.stderr
 
 
-def test_method_auto_is_suggested_if_a_threshold_fragments_objects(tmp_path, images, quick):
-    rng = np.random.default_rng(0)
-    for name in ("one", "two"):
-        pixels = read_image(images / f"{name}.ome.tif").pixels
-        for row, column in rng.integers(0, len(pixels) - 3, (60, 2)):
-            pixels[row : row + 3, column : column + 3] = 200
-        tifffile.imwrite(tmp_path / f"{name}.tif", pixels)
-    pair = tmp_path / "one.tif", tmp_path / "two.tif"
-    for options, named in ((), True), (("--set", "smoothing=0.9"), False):  # the user has chosen the smoothing
+def test_one_recipe_for_all_images_is_the_default_and_another_can_be_given(images, quick):
+    pair = images / "one.ome.tif", images / "two.ome.tif"
+    for options, found in (((), True), (("--method", "otsu"), False)):
         done = run("compare", *pair, "--settings", quick, *options)
-        assert "look at the outlines first" in done.stdout
-        assert ("note: --method auto tries several segmentation" in done.stderr) == named
+        assert ("note: one recipe for all images, the best of several" in done.stderr) == found
 
 
 def test_debug_shows_the_traceback(tmp_path):

@@ -41,7 +41,7 @@ from .io.sources import (
     files_of,
     images_in,
     labelled,
-    named,
+    naming,
     read_images,
     traced,
     traced_in_tiles,
@@ -85,7 +85,7 @@ class Correction(StrEnum):
     fdr = "fdr"
 
 
-class Answer(StrEnum):
+class Finding(StrEnum):
     """Results that `--fail-on` accepts."""
 
     differs = "differs"
@@ -146,7 +146,7 @@ Labels = Annotated[
     ),
 ]
 FailOn = Annotated[
-    list[Answer] | None,
+    list[Finding] | None,
     typer.Option(
         "--fail-on",
         metavar="RESULT",
@@ -335,7 +335,6 @@ def compare(
     from .comparison.compare import LONG_SECONDS, expected_seconds
     from .io.rerun import inputs_of
     from .io.results import COMPARISON, write_comparison
-    from .outlines.proposals import sets_finding
 
     _check_outputs(out or Path(), COMPARISON if out else (), (a, b), force, table)
     if scratch is not None:
@@ -350,9 +349,6 @@ def compare(
             written += write_comparison(out, replace(result, inputs=inputs_of(files, reading)))
     _write_table(table, result)
     _tell(result)
-    broken = any(finding.check == "specks" for finding in result.quality.serious)
-    if broken and not sets_finding(reading.settings.outlines):
-        echo_error("note: --method auto tries several segmentation methods and uses the best one for all images")
     if position:
         echo_error(f"note: {position_dependence(result).sentence()}")
     raise typer.Exit(_EXIT_DIFFERS if fail_on and hit(result, fail_on) else 0)
@@ -537,14 +533,14 @@ def report(
         echo(sentence)
 
 
-def hit(result: Any, fail_on: Sequence[Answer]) -> bool:
+def hit(result: Any, fail_on: Sequence[Finding]) -> bool:
     """Whether a result is one of those to fail on."""
     hits = {
-        Answer.differs: result.differs in ("form", "scale", "both"),
-        Answer.undulation: result.differs in ("form", "both"),
-        Answer.scale: result.differs in ("scale", "both"),
-        Answer.inconclusive: result.differs is None,
-        Answer.quality: bool(result.quality.serious),
+        Finding.differs: result.differs in ("form", "scale", "both"),
+        Finding.undulation: result.differs in ("form", "both"),
+        Finding.scale: result.differs in ("scale", "both"),
+        Finding.inconclusive: result.differs is None,
+        Finding.quality: bool(result.quality.serious),
     }
     return any(hits[answer] for answer in fail_on)
 
@@ -630,7 +626,7 @@ def inspect(
     inputs = [path for path in (labels, image, ticks) if path]
     _check_outputs(out, names, inputs, force)
     said = read_small_table(ticks) if ticks else None
-    with _running("inspecting"), named(f"{labels.name} with {ticks.name}" if ticks else labels.name):
+    with _running("inspecting"), naming(f"{labels.name} with {ticks.name}" if ticks else labels.name):
         tables = [rank_suspects(plane.pixels, seen, corrections=said)]
         if seen is not None:
             tables.append(missing_objects(plane.pixels, seen))
@@ -769,12 +765,20 @@ def smoothing(
     from .studies.figures import plot_study
 
     grid = _grid(ranks, landmarks)
-    with named("--sigmas"):
+    with naming("--sigmas"):
         sweep = ranges.numbers(sigmas)
     names = _study_files(out, "smoothing", (a, b), force)
     with _running("smoothing study", dask) as executor:
         masks, outlines, settings = _masks((a, b), reading, groups)
-        study = smoothing_study(*masks, sigmas=sweep, **grid, settings=settings, outlines=outlines, executor=executor)
+        study = smoothing_study(
+            *masks,
+            sigmas=sweep,
+            **grid,
+            settings=settings,
+            outlines=outlines,
+            names=_names_of((a, b)),
+            executor=executor,
+        )
     _write_study(out, names, study, plot_study)
     echo(study.summary())
 
@@ -868,9 +872,9 @@ def judge(
 
 def _grid(ranks: str, landmarks: str) -> dict[str, Any]:
     """Parse the ranks and numbers of landmarks of a decision landscape."""
-    with named("--ranks"):
+    with naming("--ranks"):
         of_ranks = ranges.whole_numbers(ranks, least=1)
-    with named("--landmarks"):
+    with naming("--landmarks"):
         return {"ranks": of_ranks, "landmarks": ranges.whole_numbers(landmarks, least=8)}
 
 

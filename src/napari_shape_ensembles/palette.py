@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Color map of quantities, as in napari and Matplotlib.
 COLORMAP = "viridis"
@@ -35,13 +36,19 @@ def axes_of(ax: "Axes | None", *, width: float = 7.0, height: float = 5.0) -> "A
     return Figure(figsize=(width, height), layout="constrained").subplots()
 
 
+def lay_out(figure: "Figure") -> None:
+    """Fix the layout of a figure before it is saved in several formats, each of which would repeat it."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine(None)
+
+
 def with_log_ticks(axis: "Axes") -> None:
     """Make the y axis logarithmic, with plain numbers as tick labels, fewer per decade for a wider range."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
     axis.set_yscale("log")
     low, high = axis.get_ylim()
     subs = (1, 1.5, 2, 3, 5) if high < _DECADE * low else (1, 2, 5) if high < _DECADE**3 * low else (1,)
     axis.yaxis.set_major_locator(LogLocator(subs=subs))
     axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axis.yaxis.set_minor_formatter(NullFormatter())
+    axis.yaxis.set_minor_locator(NullLocator())

@@ -35,12 +35,12 @@ def test_a_part_does_not_differ_where_the_test_does_not_reject():
     undetected = replace(result, scale=replace(result.scale, rejected=False))
     assert differing(undetected.scale) == ()
     assert statements(undetected) == []
-    assert answer.headline(undetected).startswith("No difference in size or elongation was detected.")
+    assert answer.sentence(undetected).startswith("No difference in size or elongation was detected.")
 
 
 def test_headline_and_statements_name_the_same_quantities():
     for result in (pair(larger), pair(wider)):
-        said = answer.headline(result), statements(result)[0].text
+        said = answer.sentence(result), statements(result)[0].text
         assert statements(result)[0].about == "size"
         assert all(("larger" in words) == (result.ratios["low"][0] > 1) for words in said)
 
@@ -49,7 +49,7 @@ def test_wider_spread_about_the_same_mean_is_named():
     result = pair(wider)
     assert "spread of size" in named(result)["scale"]
     assert "size" not in named(result)["scale"]
-    assert answer.headline(result).startswith("B's outlines are more varied in size: ")
+    assert answer.sentence(result).startswith("B's outlines are more varied in size: ")
     assert "more varied in size" in statements(result)[0].text
 
 
@@ -64,7 +64,7 @@ def test_wider_spread_about_the_same_mean_is_named():
     ],
 )
 def test_groups_are_called_by_short_names(names, shown):
-    words = answer.headline(pair(larger, names, count=20))
+    words = answer.sentence(pair(larger, names, count=20))
     assert words.startswith(f"{shown[1]}'s outlines are larger: 1.")
     assert f" times as long as {shown[0]}'s (" in words
 

@@ -14,7 +14,7 @@ from napari_shape_ensembles.comparison.learning import learn
 SETTINGS = Settings(landmarks=40, rank=12)
 
 
-def samples(count=150):
+def samples(count=60):
     a = Ensemble(list(blobs(count, 50, seed=1)), unit="µm", pixel_size=0.02)
     b = Ensemble(list(blobs(count + 20, 50, seed=2, roughness=0.25)), unit="µm", pixel_size=0.02)
     return a, b
@@ -40,7 +40,7 @@ CHOICES = [
     {},
     {"registration": "raw", "archetype": "random"},
     {"registration": "none"},
-    {"archetype": 200},
+    {"archetype": 100},
     {"archetype": "mean"},
 ]
 

@@ -243,7 +243,8 @@ def test_the_step_by_step_example_reproduces_compare(seed):
     result = names["result"]
     np.testing.assert_allclose(names["t"], result.t, atol=1e-9)
     np.testing.assert_allclose(names["l"], result.l, atol=1e-9)
-    assert names["form_test"].p_value == result.undulation.p_value
-    assert names["scale_test"].p_value == result.scale.p_value
+    for name, test in (("form_test", result.undulation), ("scale_test", result.scale)):
+        # Where the decision depends on the draw, more permutations follow the first 500.
+        assert names[name].p_value == (1 + np.count_nonzero(test.null[:500] >= test.mmd)) / 501
     upright = compare(Ensemble(list(curves[:30])), Ensemble(list(curves[30:])), result.settings)
     assert names["scale_test"].p_value == pytest.approx(upright.scale.p_value, abs=0.003)

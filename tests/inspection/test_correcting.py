@@ -81,6 +81,18 @@ def test_a_dumbbell_is_split_at_its_neck():
         disc.split(1)
 
 
+def test_a_split_that_cuts_off_a_bump_is_to_be_confirmed():
+    rows, columns = np.indices((60, 100))
+    bump = np.hypot(rows - 30, columns - 60) < 7
+    mask = (np.hypot(rows - 30, columns - 30) < 25) | bump
+    corrected = CorrectedLabels(mask.astype(np.uint8))
+    with pytest.raises(ValueError, match=r"cuts off only \d % of it: split it again to cut there"):
+        corrected.split(1)
+    assert (corrected.labels == mask).all()
+    corrected.split(1, unequal=True)
+    assert 0 < (corrected.labels == 2).sum() < 0.1 * mask.sum()
+
+
 def test_a_merge_closes_only_the_gap():
     labels = np.zeros((40, 60), np.int32)
     labels[10:30, 10:29], labels[10:30, 30:50] = 4, 7

@@ -1,6 +1,7 @@
 """Ranking of labels: simulated faults are found with the right reason, verdicts are learned from, and edge cases."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from pandas.testing import assert_frame_equal
 
 from fault_makers import COLUMN, EXPECTED_REASONS, ODD, ROW, faulty_part, render_image, scene, with_every_fault
 from napari_shape_ensembles import missing_objects, rank_suspects
-from napari_shape_ensembles.inspection.suspects import Ticks
+from napari_shape_ensembles.inspection.suspects import Suspects, Ticks
 
 
 @pytest.mark.parametrize("kind", EXPECTED_REASONS)
@@ -55,6 +56,22 @@ def test_faultless_objects_have_no_reasons():
     labels, clean = scene()
     assert (rank_suspects(labels, render_image(clean))["reasons"] == "").all()
     assert (rank_suspects(labels)["reasons"] == "").all()
+
+
+def test_labels_and_image_in_the_wrong_order_are_refused():
+    labels, clean = scene()
+    with pytest.raises(ValueError, match=r"give the labels first, rank_suspects\(labels, image\)"):
+        rank_suspects(render_image(clean), labels)
+
+
+def test_no_label_ranks_high_without_a_reason():
+    measured = Suspects.of(scene()[0])
+    odds = np.linspace(-9, 9, len(measured.table))
+    ranking = replace(measured, reasons=[""] * len(odds), _odds=odds).ranked()
+    high = ranking["score"] >= 0.2
+    assert 0 < high.sum() < len(high)
+    assert set(ranking["reasons"][high]) == {"like objects that were wrong elsewhere"}
+    assert set(ranking["reasons"][~high]) == {""}
 
 
 def test_a_missing_object_is_located():

@@ -275,3 +275,22 @@ def test_ids_with_the_same_areas_in_all_frames_are_the_same_objects(tmp_path):
     sizes = [(frame, by_size[name], curve) for frame, name, curve in seen_again(70.0)]
     kept, _ = one_frame(read(tmp_path, table("frame", "cell", of=lambda: sizes)))
     assert len(kept.ensemble) == 24
+
+
+def test_rows_of_nan_are_between_outlines(tmp_path):
+    gap = np.full((1, 2), np.nan)
+    rows = np.concatenate([part for *_, curve in outlines() for part in (curve, gap)])
+    found = read(tmp_path, pd.DataFrame(rows, columns=["y", "x"]).fillna("NaN")).ensemble
+    np.testing.assert_allclose(found.vertices, rows[~np.isnan(rows[:, 0])])
+    assert found.ids.tolist() == [*range(1, 13)]
+    one = rows[:40].copy()
+    one[20] = np.nan  # a missing vertex
+    with pytest.raises(ValueError, match="1 of 1 curves have NaN"):
+        read(tmp_path, pd.DataFrame(one, columns=["y", "x"]).fillna("NaN"))
+
+
+@pytest.mark.parametrize("mark", ["", "# outline", "> outline"])
+def test_lines_between_outlines_in_a_text_file(tmp_path, mark):
+    blocks = ["\n".join(f"{x:.4f} {y:.4f}" for y, x in curve) for *_, curve in outlines()]
+    (tmp_path / "x.txt").write_text(f"\n{mark}\n".join(blocks), encoding="utf-8")
+    assert len(read_curves(tmp_path / "x.txt").ensemble) == 12

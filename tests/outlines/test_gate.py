@@ -6,8 +6,8 @@ from scipy import ndimage
 from skimage.io import imread
 
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare, extract_curves, quality, samples
-from napari_shape_ensembles.cli import Answer, hit
-from napari_shape_ensembles.outlines import at_pixel_size
+from napari_shape_ensembles.cli import Finding, hit
+from napari_shape_ensembles.outlines import Reason, at_pixel_size
 from napari_shape_ensembles.outlines.gate import reasons_of_sets
 
 QUICK = Settings(landmarks=60, rank=10, permutations=300)
@@ -34,6 +34,24 @@ def test_good_outlines_pass():
     assert quality(outlines(seed=1), outlines(seed=2)).reason is None
     for sample in (samples.powder_outlines(), samples.nuclei_labels(), samples.cells()):
         assert checks(*sample.ensembles(), serious=True) == []
+
+
+def test_gaps_between_objects_withhold_the_row():
+    angle = np.linspace(0, 2 * np.pi, 90, endpoint=False)
+    gap = np.stack([2 * np.sin(angle) - np.sin(2 * angle), 2 * np.cos(angle) + np.cos(2 * angle)], axis=1)  # of disks
+    sizes = np.random.default_rng(0).lognormal(2, 1, 30)
+    at_border = {Reason("border"): 10}
+
+    def found(curves, **more):
+        return [finding for finding in quality(Ensemble(curves, **more)).serious if finding.check == "gaps"]
+
+    gaps = [size * gap for size in sizes]
+    (one,) = found(gaps, name="x", dropped=at_border)
+    assert "these may be the gaps between objects, or groups of them; invert bright and dark" in one.text
+    assert not found(gaps)  # objects may be so irregular
+    assert not found([10 * gap + size for size in sizes], dropped=at_border)
+    circle = np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    assert not found([size * circle for size in sizes], dropped=at_border)
 
 
 def test_a_sample_of_fewer_than_ten_curves_is_noted():
@@ -141,13 +159,13 @@ def test_serious_faults_withhold_the_row_unless_overruled(tmp_path):
     assert result.case == "inconclusive"
     assert "look at the outlines first" in result.summary()
     assert result.quality.findings[0].text + "." in result.warnings
-    assert hit(result, [Answer.quality])
+    assert hit(result, [Finding.quality])
     result.save(tmp_path / "r.npz")
     assert Comparison.load(tmp_path / "r.npz").quality == result.quality
     overruled = compare(a, b, QUICK, overrule=True)
     assert overruled.case != "inconclusive"
     assert overruled.quality.serious
-    assert not hit(compare(a, outlines(seed=2, name="b"), QUICK), [Answer.quality])
+    assert not hit(compare(a, outlines(seed=2, name="b"), QUICK), [Finding.quality])
 
 
 def test_findings_are_a_table():

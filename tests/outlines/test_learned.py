@@ -208,8 +208,8 @@ def test_an_installed_segmenter_is_found_by_name(tmp_path, monkeypatch):
         segment(image, find="gone")
     with pytest.raises(ValueError, match="segmenter number is int, not a function"):
         segment(image, find="number")
-    with pytest.raises(ValueError, match="'cellpose' is neither the file of a model nor a segmenter: installed are br"):
-        segment(image, find="cellpose")
+    with pytest.raises(ValueError, match="'ilastik' is neither the file of a model nor a segmenter: installed are br"):
+        segment(image, find="ilastik")
 
 
 @pytest.mark.parametrize(

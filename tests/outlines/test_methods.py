@@ -226,6 +226,7 @@ def test_a_smaller_neck_cuts_less():
     assert [segment(mask, neck=neck).max() for neck in (0.2, 0.95)] == [1, 2]
 
 
+@pytest.mark.filterwarnings("ignore:these outlines are doubtful")
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(["distance", "intensity", "none"]), st.sampled_from(METHODS))
 def test_labels_of_noise_are_numbered_without_gaps_and_connected(seed, split, method):

@@ -8,6 +8,7 @@ import pytest
 from napari_shape_ensembles import Outlines, match_labels, propose, segment
 from napari_shape_ensembles.outlines.proposals import (
     best_recipe,
+    candidate_examples,
     describe_finding,
     distinguishing_descriptions,
     places_tried,
@@ -54,7 +55,8 @@ def test_proposals_are_ranked_and_differ():
     for item in found:
         assert item.labels.shape == item.thumbnail.shape
         assert {"closed", "contrast", "repeatable"} <= set(item.measures)
-        assert all(0 <= value <= 1.2 for name, value in item.measures.items() if name != "sharp")
+        assert all(0 <= value <= 1.2 for name, value in item.measures.items() if name not in ("sharp", "unequal"))
+        assert item.measures["unequal"] >= 0  # a logarithm
         assert -1 <= item.measures["sharp"] <= 1
 
 
@@ -143,7 +145,27 @@ def test_a_constant_image_is_rejected_and_noise_is_not():
     with pytest.raises(ValueError, match=r"every pixel is 9.22337e\+18"):
         propose(one_in_double)
     noise = np.random.default_rng(0).normal(size=(60, 60))
-    assert segment(noise, method="auto").shape == noise.shape
+    with pytest.warns(UserWarning, match="these outlines are doubtful: compare them with the image, or learn from"):
+        assert segment(noise, method="auto").shape == noise.shape
+
+
+def test_what_is_drawn_on_an_image_is_not_tried():
+    image, truth = discs(side=160, bright=True)
+    image = np.concatenate([image, np.full((30, 160), 255, np.uint8)])
+    image[168:182, 10:150:6] = 0  # strokes
+    best = propose(image)[0]
+    assert best.thumbnail.shape == truth.shape
+    assert len(match_labels(truth, best.labels, min_iou=0.8).pairs) == truth.max()
+
+
+def test_a_good_proposal_is_not_doubtful_and_candidates_are_whole_objects():
+    image, truth = discs(side=160)
+    proposals = propose(image)
+    assert not proposals[0].is_doubtful
+    assert proposals[0].expected > 0.9
+    chosen = candidate_examples(image, proposals)
+    assert chosen.max() == 5
+    assert len(match_labels(truth, chosen, min_iou=0.8).pairs) == 5
 
 
 def test_the_common_recipe_has_the_best_mean_score():

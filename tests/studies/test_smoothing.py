@@ -156,7 +156,7 @@ def test_too_few_curves_at_every_sigma_are_inconclusive():
 def test_a_sigma_whose_outlines_have_faults_has_a_reason_and_is_not_recommended():
     labels = field(1)
     study = smoothing_study(labels, labels, sigmas=[0, 1], **GRID)
-    reason = "16 outlines occur twice, in A1 and in B1: look at the outlines first"
+    reason = "16 outlines occur twice, in A and in B: look at the outlines first"
     assert study.reasons == (reason, reason)
     assert study.table()["reason"].tolist() == [reason, reason]
     assert study.recommended is None

@@ -118,8 +118,7 @@ def test_coloring_by_another_distance_updates_layers_and_color_bar(dock, viewer,
     assert dock.color_by.colorbar.labels == ["0", f"{high / 2:.3g}", f"≥ {high:.3g}"]
 
 
-def test_a_second_run_replaces_only_its_own_layers(window, qtbot):
-    viewer, dock = window
+def test_a_second_run_replaces_only_its_own_layers(dock, viewer, qtbot):
     run(dock, qtbot)
     mine = viewer.add_shapes(np.array([[0, 0], [0, 5], [5, 5]]), shape_type="polygon", name="mine")
     count = len(viewer.layers)

@@ -7,7 +7,7 @@ from napari.settings import get_settings
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QApplication, QDialog, QLabel, QPushButton
 
-from docks import PLUGIN, grid_of, open_answer, show_given_result
+from docks import PLUGIN, grid_of, open_answer, show_docks, show_given_result
 from image_makers import spots
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
@@ -59,8 +59,8 @@ def test_quitting_asks_once_and_closing_a_window_leaves_the_other(
             viewer.add_image(spots(seed), name=str(seed))
     bench = second.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
     one, other = windows = [viewer.window._qt_window for viewer in (first, second)]
-    for window in windows:
-        window.show()
+    for viewer in (first, second):
+        show_docks(viewer)
     assert grid_of(second).enabled
     show_given_result(comparison, second)
 

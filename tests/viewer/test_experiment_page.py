@@ -152,6 +152,7 @@ def test_a_screen_is_read_from_files_and_a_well_opened(model, plate, qtbot, monk
     assert other.groups.sentences.text() == page.groups.sentences.text()
 
 
+@pytest.mark.usefixtures("blank_files")
 def test_covariates_interactions_and_restoring_a_result(model, qtbot, tmp_path, monkeypatch):
     """Ten images of two groups and two sexes, with random lengths."""
     session = Session.of(model)

@@ -6,7 +6,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QPushButton
 
-from docks import press, set_choices
+from docks import press, set_choices, show_docks
 from fault_makers import ODD, STEP, faulty
 from image_makers import labels_with_a_fault, segmented, spots
 from napari_shape_ensembles import Settings, segment
@@ -52,11 +52,6 @@ def inspected(viewer, qtbot):
     return inspect(viewer, qtbot)
 
 
-@pytest.fixture
-def in_window(make_napari_viewer, qtbot):
-    return inspect(make_napari_viewer(show=True), qtbot)
-
-
 def inspect(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_labels(segmented(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
@@ -70,8 +65,8 @@ def inspect(viewer, qtbot):
 
 def test_the_fault_ranks_first_with_its_reasons(inspected):
     viewer, dock = inspected
-    assert text(dock, 0, "label") == "A 37"
-    assert {"A", "B"} <= {label.text() for label in dock.findChildren(QLabel)}
+    assert text(dock, 0, "label") == "one 37"
+    assert {"First", "Second"} <= {label.text() for label in dock.findChildren(QLabel)}
     assert "large: 5013 px" in text(dock, 0, "why")
     assert "37 curves" in dock.verdict.text()
     assert dock.queue.progress.text() == "0 of 73 reviewed"
@@ -82,11 +77,10 @@ def test_the_fault_ranks_first_with_its_reasons(inspected):
     assert not row["excluded"]
 
 
-def test_clicking_shows_a_curve(in_window, qtbot):
-    viewer, dock = in_window
+def test_clicking_shows_a_curve(make_napari_viewer, qtbot):
+    viewer, dock = inspect(make_napari_viewer(show=True), qtbot)
     camera = getattr(viewer, "scene", viewer).camera
     camera.zoom, before = 1.5, 1.5
-    viewer.window._qt_window.show()
     table = dock.queue.table
     table.setFocus()  # which is not a user's choice
     assert dock.inspection.current is None
@@ -152,8 +146,9 @@ def test_changes_outdate_an_inspection_until_undone(inspected, qtbot):
     assert len(dock.result.ensembles) == 1
 
 
-def test_a_closed_inspection_detects_changes_on_reopening(in_window, qtbot):
-    viewer, dock = in_window
+def test_a_closed_inspection_detects_changes_on_reopening(make_napari_viewer, qtbot):
+    show_docks(viewer := make_napari_viewer())
+    _, dock = inspect(viewer, qtbot)
     qtbot.waitUntil(dock.isVisible, timeout=2000)
     layer = viewer.layers["one"]
     before = len(layer.events.data.callbacks)
@@ -193,10 +188,10 @@ def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtb
     dock.inspection.b.choose(viewer.layers["two"])
     pressed(dock.run_button, dock, qtbot)
     reasons = dock.result.ranking.set_index(["source", "id"])["reasons"]
-    assert "merged into B 1" in reasons["A", 2]
-    assert reasons["A", 3] == "no partner in B"
-    assert reasons["A", 10].startswith("IoU 1.00 with B 10")
-    assert "1 merged in B" in dock.verdict.text()
+    assert "merged into two 1" in reasons["A", 2]
+    assert reasons["A", 3] == "no partner in two"
+    assert reasons["A", 10].startswith("IoU 1.00 with two 10")
+    assert "1 merged in two" in dock.verdict.text()
 
 
 def test_labels_of_two_segmentations_are_referred_to_single_inspection(viewer, qtbot):
@@ -331,7 +326,7 @@ def test_an_image_without_a_curve_is_reported(model, qtbot):
 
 
 def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_path, monkeypatch):
-    viewer = make_napari_viewer(show=True)
+    show_docks(viewer := make_napari_viewer())
     labels, image = (one[: 4 * STEP].copy() for one in faulty("hole")[:2])
     labels[labels == 5] = 0
     labels[0:8, 100:108] = 99

@@ -20,7 +20,7 @@ from qtpy.QtWidgets import (
 )
 
 from curve_makers import blobs
-from docks import open_answer, press, run, show_given_result
+from docks import open_answer, press, run, show_docks, show_given_result
 from image_makers import spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.progress import Progress, report
@@ -262,7 +262,7 @@ def bench(beside, viewer, qtbot):
     """The bench in a window that receives key events."""
     bench, window = beside("Shape bench"), viewer.window._qt_window
     with qtbot.waitExposed(window):
-        window.show()
+        show_docks(viewer)
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow, timeout=3000)
     return bench

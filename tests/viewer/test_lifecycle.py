@@ -409,11 +409,11 @@ def test_closing_the_viewer_during_a_run_leaves_no_window_and_no_error(make_napa
 LEAVING = """
 import sys, napari
 sys.path.insert(0, {tests!r})
-from docks import open_answer
+from docks import open_answer, show_docks
 from image_makers import spots
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QApplication
-viewer = napari.Viewer()
+show_docks(viewer := napari.Viewer(show=False))
 for seed in (1, 2):
     viewer.add_image(spots(seed), name=str(seed))
 dock = open_answer(viewer, None, permutations=100_000)
@@ -446,9 +446,10 @@ def test_quitting_napari_during_a_permutation_test_is_clean(leave):
 FAILING = """
 import sys, napari
 sys.path.insert(0, {tests!r})
+from docks import show_docks
 from image_makers import spots
 from qtpy.QtTest import QTest
-viewer = napari.Viewer()
+show_docks(viewer := napari.Viewer(show=False))
 for seed in (1, 2):
     viewer.add_image(spots(seed), name=str(seed))
 viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")

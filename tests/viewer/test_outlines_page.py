@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from qtpy.QtWidgets import QCheckBox, QComboBox
 
-from docks import press, set_choices
+from docks import press, set_choices, show_docks
 from image_makers import spots
 from napari_shape_ensembles import extract_curves, propose, segment
 from napari_shape_ensembles.outlines import Outlines, Quality
@@ -223,7 +223,7 @@ def test_renamed_replaced_and_deleted_images_are_followed(dock, viewer, qtbot):
 
 
 def test_a_closed_dock_is_disconnected_until_reopened(make_napari_viewer, qtbot):
-    viewer = make_napari_viewer(show=True)
+    show_docks(viewer := make_napari_viewer())
     image = viewer.add_image(spots(1), name="one")
     before = listeners(viewer, image)
     dock = opened(viewer, qtbot)

@@ -28,6 +28,7 @@ from napari_shape_ensembles.outlines.reasons import BY_HAND
 from napari_shape_ensembles.viewer import task
 from napari_shape_ensembles.viewer.docks.study import LandscapePage
 from napari_shape_ensembles.viewer.inputs import ensemble_of
+from napari_shape_ensembles.viewer.session import Session
 
 # Micrometers per pixel, so that positions and lengths differ between the images.
 IMAGES = {"one": 0.5, "two": 0.5, "three": 0.25, "four": 0.5}
@@ -496,3 +497,9 @@ def test_a_landscape_pools_images_and_passes_them_on(model, qtbot):
     assert chosen_names(compare_dock) == [A, B]
     dock.hide()
     qtbot.waitUntil(lambda: not dock.drawing, timeout=20_000)
+
+
+def test_a_layer_on_both_sides_has_one_place_in_the_grid(model, monkeypatch):
+    layer, cells = model.add_labels(np.eye(9, dtype=int)), Session.of(model).image_cells
+    monkeypatch.setattr(cells, "_compared", lambda: [("A", layer, None), ("B", layer, None)])
+    assert [one for cell in cells.cells() for one in cell.layers] == [layer]

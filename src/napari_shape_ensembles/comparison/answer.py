@@ -145,7 +145,7 @@ def _with_error(test: MMDTest) -> str:
     return f"{test.p_value:.2g}" + (f" ± {test.p_error:.1g} from {len(test.null)} permutations" if close else "")
 
 
-def headline(comparison: Comparison) -> str:
+def sentence(comparison: Comparison) -> str:
     """State what differs, in which direction and how much, the scale first; or why there is no answer."""
     if comparison.case == INCONCLUSIVE or min(len(comparison.a), len(comparison.b)) < 2:
         words = summary(comparison)

@@ -25,7 +25,7 @@ _TINY = 1e-300
 _LEAST_ERROR = 1e-9
 
 
-class Difference(NamedTuple):
+class PermutedDifferences(NamedTuple):
     """Difference of means of B and A given covariates, for every labeling: values and standard errors, (1 + B,)."""
 
     value: Real
@@ -48,7 +48,7 @@ def label_orders(
     return np.asarray(second[orders])
 
 
-def adjusted_difference(values: Real, labels: NDArray[np.bool_], covariates: Real) -> Difference:
+def adjusted_difference(values: Real, labels: NDArray[np.bool_], covariates: Real) -> PermutedDifferences:
     """Difference of means, B minus A, of values (U,) given covariates (U, p), for every labeling.
 
     Least squares with the standard errors of White (1980), which hold under unequal spread; without covariates, the
@@ -63,7 +63,7 @@ def adjusted_difference(values: Real, labels: NDArray[np.bool_], covariates: Rea
     found, errors, leave = np.zeros(len(labels)), np.ones(len(labels)), cancellation_check()
     # Values that do not vary within the groups have an error of zero: a difference of them is limited instead.
     if (floor := _LEAST_ERROR * float(values.std())) <= _LEAST_ERROR * KNOWN:
-        return Difference(found, errors)
+        return PermutedDifferences(found, errors)
     step = max(_PER_BLOCK // count, 1)
     for start in range(0, len(labels), step):
         leave()
@@ -74,10 +74,10 @@ def adjusted_difference(values: Real, labels: NDArray[np.bool_], covariates: Rea
         found[part] = group @ rest / squares
         left = rest - found[part, None] * group
         errors[part] = np.sqrt(((group * left) ** 2).sum(axis=1) * count / freedom) / squares + floor
-    return Difference(found, errors)
+    return PermutedDifferences(found, errors)
 
 
-def family_p_values(differences: Mapping[str, Difference]) -> dict[str, tuple[float, float]]:
+def family_p_values(differences: Mapping[str, PermutedDifferences]) -> dict[str, tuple[float, float]]:
     """p-value of each quantity, and the one adjusted for the others on the same labelings (step-down min-p)."""
     statistics = np.stack([np.abs(one.value) / one.error for one in differences.values()])
     if statistics.shape[1] == 1:  # too many curves to permute: normal

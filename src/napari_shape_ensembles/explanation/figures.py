@@ -24,7 +24,7 @@ from ..comparison.figures import plot_typical
 from ..comparison.quantities import COMPONENTS
 from ..comparison.typical import typical_outlines, typical_rows
 from ..mmd.witness import most_typical
-from ..palette import COLOR_A, COLOR_B
+from ..palette import COLOR_A, COLOR_B, lay_out
 from .explain import Explanation
 from .headline import mean_outlines
 from .modes import along_mode, exaggeration
@@ -261,11 +261,11 @@ def save_figures(
     saved = []
     with style():
         for name, figure in figures(explanation).items():
+            lay_out(figure)
             for kind in formats:
                 saved.append(folder / f"{name}.{kind}")
                 with replacing(saved[-1]) as file:
                     figure.savefig(file, format=kind, dpi=dpi)
-                figure.set_layout_engine("none")  # laid out already, which takes as long as drawing
     return saved
 
 

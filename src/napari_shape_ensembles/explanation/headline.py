@@ -65,7 +65,7 @@ def headline(result: Comparison) -> Headline:
         {str(name): float(np.exp(own[side.images == name].mean())) for name in dict.fromkeys(side.images.tolist())}
         for side, own in zip((result.a, result.b), np.split(size, [len(result.a)]), strict=True)
     )
-    words = answer.headline(result), answer.missed(result), answer.scope(result)
+    words = answer.sentence(result), answer.missed(result), answer.scope(result)
     rows = typical_rows(result)
     a, b = typical_outlines(result, rows)
     means = mean_outlines(result, (a[0], b[0]))

@@ -60,12 +60,13 @@ class Agreement:
         objects, matching = self.objects, self.matching
         ax = axes_of(ax, height=4.0)
         ax.plot(objects["boundary"], objects["iou"], "o", color="C0", alpha=0.6, markersize=5)
+        a, b = self.comparison.names
         options: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": "x-small"}
         for pair in objects.nsmallest(_MAX_ANNOTATED_PAIRS, "iou").itertuples():
-            ax.annotate(f"{pair.a} in A, {pair.b} in B", (pair.boundary, pair.iou), (-6, 0), **options)
+            ax.annotate(f"{pair.a} in {a}, {pair.b} in {b}", (pair.boundary, pair.iou), (-6, 0), **options)
         ax.set(xlabel=f"mean distance of the outlines ({self.comparison.a.unit})", ylabel="IoU", xlim=(0, None))
         drawn = "" if len(objects) == len(matching.pairs) else f" ({len(objects)} with outlines on both sides)"
-        alone = f"{len(matching.only_a)} only in A, {len(matching.only_b)} only in B"
+        alone = f"{len(matching.only_a)} only in {a}, {len(matching.only_b)} only in {b}"
         ax.set_title(f"{len(matching.pairs)} matched{drawn}, {alone}", loc="left", fontsize="medium")
         return ax
 
@@ -75,9 +76,10 @@ class Agreement:
         if len(self.objects):
             median = self.objects["boundary"].median()
             apart = f"; outlines of matched objects are {median:.2g} {self.comparison.a.unit} apart (median)"
-        without = [f"{count} of {side}" for side, count in zip("AB", self.without_outline, strict=True) if count]
+        names = self.comparison.names
+        without = [f"{count} of {name}" for name, count in zip(names, self.without_outline, strict=True) if count]
         left_out = f" Without a usable outline, hence not listed: {' and '.join(without)}." if without else ""
-        return f"{self.matching.summary()}{apart}.{left_out} {self.comparison.summary()}"
+        return f"{self.matching.summary(names)}{apart}.{left_out} {self.comparison.summary()}"
 
     @property
     def without_outline(self) -> tuple[int, int]:
@@ -97,6 +99,7 @@ def agreement(
     min_iou: float = 0.5,
     scale: Sequence[float] | None = None,
     unit: str | None = None,
+    names: tuple[str, str] = ("A", "B"),
 ) -> Agreement:
     """Compare two segmentations of one image, object by object and as ensembles.
 
@@ -112,6 +115,8 @@ def agreement(
         Objects with a smaller IoU are not matched.
     scale, unit : (float, float), str, optional
         Height and width of a pixel and their unit, if not given in `outlines`.
+    names : (str, str)
+        Names of the two segmentations, such as of their annotators.
 
     Returns
     -------
@@ -140,8 +145,8 @@ def agreement(
     matching = match_labels(labels_a, labels_b, min_iou=min_iou)
     report("tracing outlines")
     outlines = outlines or Outlines()
-    a = outlines.trace(labels_a, scale=scale, unit=unit, name="A")
-    b = outlines.trace(labels_b, scale=scale, unit=unit, name="B")
+    a = outlines.trace(labels_a, scale=scale, unit=unit, name=names[0])
+    b = outlines.trace(labels_b, scale=scale, unit=unit, name=names[1])
     # Two segmentations of one image may have identical outlines, which the quality check reports as duplicates.
     comparison = compare(a, b, settings or Settings(), overrule=True)
     report("measuring distances")

@@ -28,6 +28,12 @@ Plane: TypeAlias = tuple[tuple[int, ...], tuple[int, int]]
 _LOG_COLUMNS = ("action", "label", "pixels", "when", "by")
 # The box of a whole plane.
 _WHOLE = slice(0, None), slice(0, None)
+# A part of less than this fraction of an object may be a bump of its outline rather than another object.
+_MIN_PART = 0.2
+
+
+class UnequalParts(ValueError):  # noqa: N818 - a question rather than an error
+    """A split would cut off a small part, which is to be confirmed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +173,7 @@ class CorrectedLabels:
         gap = gap[margin:-margin, margin:-margin] & (here == 0)
         return self._apply_change("merge", box, np.where(np.isin(here, labels) | gap, labels[0], here), "")
 
-    def split(self, label: int, line: ArrayLike | None = None) -> Change:
+    def split(self, label: int, line: ArrayLike | None = None, *, unequal: bool = False) -> Change:
         """Split a label in two; the smaller part gets the next number above the highest label.
 
         Parameters
@@ -176,6 +182,15 @@ class CorrectedLabels:
         line : (m, 2) array, optional
             Points (row, column) of a line across the object, in pixels. By default separate components become labels of
             their own; a connected object is cut at its narrowest neck.
+        unequal : bool
+            Cut at the neck even if one part is smaller than a fifth of the object.
+
+        Raises
+        ------
+        UnequalParts
+            If one would be, and `unequal` is false.
+        ValueError
+            If there is nothing to cut.
         """
         box = self._box(label)
         mask = self.labels[box] == label
@@ -190,6 +205,12 @@ class CorrectedLabels:
         sizes = np.bincount(parts[mask])[1:]
         if len(sizes) < 2:
             raise ValueError(failed)
+        smaller = sizes.min() / sizes.sum()
+        if line is None and count == 1 and smaller < _MIN_PART and not unequal:
+            raise UnequalParts(
+                f"the narrowest neck of label {label} cuts off only {100 * smaller:.0f} % of it: split it again to "
+                "cut there, or draw the line of the cut"
+            )
         keep = int(sizes.argmax()) + 1
         new = self.labels[box].copy()
         number = self._new_label(len(sizes) - 1)

@@ -33,8 +33,7 @@ def ranked_curves(ensemble: Ensemble, settings: Settings, distances: Real | None
 
     reasons, table = [], np.empty((0, 1))
     if len(ensemble):
-        from_mean, ambiguous = placed(ensemble, settings)
-        weighted = weights(ensemble, from_mean if distances is None else distances, ambiguous)
+        weighted = weights(ensemble, distances_from_mean(ensemble, settings) if distances is None else distances)
         reasons, table = list(weighted), np.stack(list(weighted.values()), axis=1)
     table = np.where(table >= 1, np.minimum(table, _MAX_WEIGHT), 0)
     total = table.sum(axis=1)
@@ -46,7 +45,7 @@ def ranked_curves(ensemble: Ensemble, settings: Settings, distances: Real | None
     return ranking.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
 
-def weights(ensemble: Ensemble, distances: Real, ambiguous: NDArray[np.bool_]) -> dict[str, Real]:
+def weights(ensemble: Ensemble, distances: Real) -> dict[str, Real]:
     """Weight of each reason for each curve (N,); from 1 it holds."""
     rough = roughness(ensemble)
     return {
@@ -56,7 +55,6 @@ def weights(ensemble: Ensemble, distances: Real, ambiguous: NDArray[np.bool_]) -
         "unusually smooth": unusual(-rough),
         "unusually large": unusual(np.log(ensemble.features["area"].to_numpy())),
         "far from the mean shape": unusual(distances),
-        "ambiguous registration": np.where(ambiguous, 1.0, 0),
     }
 
 
@@ -94,12 +92,12 @@ def nested(ensemble: Ensemble) -> NDArray[np.bool_]:
     return inside
 
 
-def placed(ensemble: Ensemble, settings: Settings) -> tuple[Real, NDArray[np.bool_]]:
-    """Distance of every curve (N,) from the mean shape, and whether its registration is ambiguous."""
+def distances_from_mean(ensemble: Ensemble, settings: Settings) -> Real:
+    """Distance of every curve (N,) from the mean shape; 0 for fewer than 8 curves."""
     if len(ensemble) < _MIN_CURVES:
-        return np.zeros(len(ensemble)), np.zeros(len(ensemble), dtype=bool)
+        return np.zeros(len(ensemble))
     landmarks = to_landmarks(ensemble, settings.landmarks, measure=settings.measure)
     space = ShapeSpace(settings.rank, landmarks=settings.landmarks, reflections=settings.reflections)
-    undulation, scale, matches = space.fit_landmarks(landmarks, overwrite=True)
+    undulation, scale, _ = space.fit_landmarks(landmarks, overwrite=True)
     t, l = space.coordinates(undulation, scale)
-    return np.hypot(np.linalg.norm(t, axis=1), np.linalg.norm(l, axis=1)), matches[-1].ambiguous
+    return np.hypot(np.linalg.norm(t, axis=1), np.linalg.norm(l, axis=1))

@@ -523,7 +523,11 @@ def alternatives(plane: Plane, grey: Real) -> dict[str, Real]:
         ("alike_li", {"method": "li"}),
         ("alike_triangle", {"method": "triangle"}),
     ):
-        other = segment(grey, min_size=10, **choices) if np.ptp(grey) > 0 else np.zeros(labels.shape, np.int32)
+        other = (
+            segment(grey, min_size=10, ignore="none", **choices)
+            if np.ptp(grey) > 0
+            else np.zeros(labels.shape, np.int32)
+        )
         overlaps = Overlaps.of(labels, other)
         out[name] = np.zeros(len(plane))
         np.maximum.at(out[name], overlaps.a - 1, overlaps.iou)

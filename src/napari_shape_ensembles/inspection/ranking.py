@@ -183,13 +183,14 @@ def disagreement(
     outlines: Outlines = Outlines(),
     scale: Sequence[float] | None = None,
     unit: str | None = None,
+    names: tuple[str, str] = ("A", "B"),
 ) -> Inspection:
     """Rank the objects of two segmentations of one image by their disagreement.
 
     The score is 1 - IoU with the matched object, 1 without a match; further parameters as for `agreement`.
     """
     one, other = several(labels, "disagreement takes two label images")
-    result = agreement(one, other, settings, outlines=outlines, scale=scale, unit=unit)
+    result = agreement(one, other, settings, outlines=outlines, scale=scale, unit=unit, names=names)
     ensembles = result.comparison.a, result.comparison.b
     return Inspection(ensembles, _disagreements(result), result.comparison, result.summary())
 
@@ -216,38 +217,34 @@ def _disagreements(result: Agreement) -> pd.DataFrame:
     import pandas as pd  # slow to import, and not needed for a comparison
 
     rows = []
-    for source, other, ensemble in (("A", "B", result.comparison.a), ("B", "A", result.comparison.b)):
-        column = source.lower()
+    a, b = result.comparison.names
+    for column, partner_of, other, ensemble in (("a", "b", b, result.comparison.a), ("b", "a", a, result.comparison.b)):
         partners: dict[int, Any] = {getattr(row, column): row for row in result.matching.pairs.itertuples()}
         measured: dict[int, Any] = {getattr(row, column): row for row in result.objects.itertuples()}
-        notes = _notes(result, source)
+        notes = _notes(result, column, other)
         for index, label in enumerate(ensemble.ids.tolist()):
             pair = partners.get(label)
             if pair is None:
                 words = [f"no partner in {other}"]
             elif label in measured:
-                words = [_words(measured[label], other, ensemble.unit)]
+                found = measured[label]
+                words = [
+                    f"IoU {found.iou:.2f} with {other} {getattr(found, partner_of)}; "
+                    f"outlines {found.boundary:.2g} {ensemble.unit} apart; shape distance {found.shape:.2f}"
+                ]
             else:
-                partner = getattr(pair, other.lower())
+                partner = getattr(pair, partner_of)
                 words = [f"IoU {pair.iou:.2f} with {other} {partner}, which has no usable outline"]
             score = 1 - pair.iou if pair is not None else 1.0
-            rows.append((source, index, label, score, "; ".join([*notes.get(label, []), *words])))
+            rows.append((column.upper(), index, label, score, "; ".join([*notes.get(label, []), *words])))
     table = pd.DataFrame(rows, columns=["source", "index", "id", "score", "reasons"])
     return table.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
 
-def _words(pair: Any, other: str, unit: str) -> str:
-    return (
-        f"IoU {pair.iou:.2f} with {other} {getattr(pair, other.lower())}; outlines {pair.boundary:.2g} {unit} apart; "
-        f"shape distance {pair.shape:.2f}"
-    )
-
-
-def _notes(result: Agreement, source: str) -> dict[int, list[str]]:
-    """Merges and splits, for each object concerned."""
+def _notes(result: Agreement, column: str, other: str) -> dict[int, list[str]]:
+    """Merges and splits, for each object concerned of one segmentation; with the name of the other."""
     merges, splits = result.matching.merges, result.matching.splits
-    joined, divided = (merges, splits) if source == "A" else (splits, merges)
-    other = "B" if source == "A" else "A"
+    joined, divided = (merges, splits) if column == "a" else (splits, merges)
     notes: dict[int, list[str]] = {}
     for whole, parts in joined.items():
         for part in parts:

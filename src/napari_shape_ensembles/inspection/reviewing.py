@@ -13,7 +13,7 @@ from skimage.measure import find_contours
 from ..checks import expect
 from ..outlines import Ensemble, Outlines
 from ..outlines.recognise import numbered
-from .correcting import Change, CorrectedLabels, numbered_pieces
+from .correcting import Change, CorrectedLabels, UnequalParts, numbered_pieces
 from .evidence import unlabelled
 from .ranking import Inspection
 from .suspects import Suspects, Ticks
@@ -156,6 +156,7 @@ class Review:
         self._implied: list[set[int]] = [set() for _ in range(count)]  # labels that are wrong as they were corrected
         # Verdicts by their entry, and corrections by their image, each with what undoes it.
         self._history: list[tuple[Entry | int, Callable[[], None]]] = []
+        self._asked: Entry | None = None  # whose parts would be unequal
         resumed = [
             (change.number, image, change.labels)
             for image, copy in enumerate(self.corrected)
@@ -305,14 +306,20 @@ class Review:
                 raise ValueError(f"label {entry.label} touches no other: pick the label to merge it with")
         steps: dict[str, Callable[[], Change]] = {
             "fill holes": lambda: corrected.fill_holes(entry.label),
-            "split": lambda: corrected.split(entry.label),
+            "split": lambda: corrected.split(entry.label, unequal=self._asked == entry),
             "merge": lambda: corrected.merge(entry.label, int(other or 0)),
             "delete": lambda: corrected.delete(entry.label),
             "add": lambda: corrected.redraw(0, self.pixels(entry)),
         }
         if action not in steps:
             raise ValueError(f"{action!r} is not one of the corrections: {', '.join(steps)}")
-        return self._record_change(entry.image, steps[action]())
+        try:
+            change = steps[action]()
+        except UnequalParts:
+            self._asked = entry  # asked for again, it is done
+            raise
+        self._asked = None
+        return self._record_change(entry.image, change)
 
     def paint(self, image: int, plane: ArrayLike) -> Change | None:
         """Record what was painted on the copy of an image; None if nothing was."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._types import Real
 from ..archive import ContentError, StrPath, exact_csv_options, write_bytes
 from ..comparison import Settings
-from ..outlines import Ensemble
+from ..outlines import Ensemble, content_of
 from ..progress import report
 from .curves import OUTLIER_SIGMAS, ranked_curves
 from .evidence import evidence, unlabelled
@@ -43,6 +43,9 @@ _CORRECTION_FEATURES = (
     *("leak_share here", "missed_share here", "edge_offset here", "contrast here", "sharpness here", "texture here"),
     "level here",
 )
+#: Reason of labels with a high score to which no rule applies, and the lowest such score.
+LIKE_WRONG = "like objects that were wrong elsewhere"
+_MIN_UNEXPLAINED = 0.2
 # Minimum number of ticks of each kind for learning.
 _MIN_TICKS = 1
 
@@ -168,14 +171,15 @@ def rank_suspects(
     Returns
     -------
     DataFrame
-        One row per label, or per outline: label (for an outline, its id); score, from 0 to 1, which orders them (see
-        Notes for when it is a probability); reasons, joined by "; ", or "" if there are none.
+        One row per label, or per outline: label (for an outline, its id); score, from 0 to 1, a rank and no
+        probability; reasons, joined by "; ", or "" if there are none.
 
     Raises
     ------
     ValueError
-        For labels that are not a 2D array of integers, an image of another shape, with NaNs, or blank, or corrections
-        that contradict each other or are of labels that do not exist; and for an image or corrections of outlines.
+        For labels that are not a 2D array of integers, labels and image in the wrong order, an image of another shape,
+        with NaNs, or blank, or corrections that contradict each other or are of labels that do not exist; and for an
+        image or corrections of outlines.
 
     See Also
     --------
@@ -186,14 +190,14 @@ def rank_suspects(
     The order comes from gradient-boosted trees on features of every object relative to the others of its image; they
     were trained on masks corrected by volunteers and on automatic segmentations with a reference
     (``benchmarks/inspection.py``). Labels with a hole or several components come before those without. The score is
-    calibrated on held-out training images (Platt 1999): for automatic segmentations it is the probability that a label
-    is wrong, IoU below 0.7; for manually drawn masks, which have few errors, it is too high. From the first correction
-    of each kind on, a logistic regression on the same features is added, trained on this project's own corrections; the
-    score then orders the labels and is no longer a probability.
+    scaled on held-out training images (Platt 1999), but only orders the labels: on images of other kinds, scores of 0.2
+    to 0.5 were of labels of which three in four were wrong, and for manually drawn masks, which have few errors, it is
+    too high. From the first correction of each kind on, a logistic regression on the same features is added, trained
+    on this project's own corrections.
 
     Outlines are compared with the median of the ensemble: roughness, area and distance from the mean shape are
-    suspicious beyond 3.5 robust standard deviations (Iglewicz and Hoaglin 1993), as are outlines that cross themselves,
-    lie inside another one or cannot be registered uniquely. Their score is w / (1 + w) for the sum w of these weights.
+    suspicious beyond 3.5 robust standard deviations (Iglewicz and Hoaglin 1993), as are outlines that cross themselves
+    or lie inside another one. Their score is w / (1 + w) for the sum w of these weights.
 
     References
     ----------
@@ -224,6 +228,11 @@ def rank_suspects(
                 "an image and corrections rank labels, not outlines: give the labels in place of the outlines"
             )
         return ranked_curves(labels, Settings())
+    if image is not None and content_of(image) == "labels" and content_of(labels) == "grey":
+        raise ValueError(
+            "the labels hold gray levels, and the image holds labels: give the labels first, rank_suspects(labels, "
+            "image)"
+        )
     if corrections is None or isinstance(corrections, Ticks):
         return Suspects.of(labels, image).ranked(corrections)
     verdicts, ticks = verdicts_of(corrections), Ticks()
@@ -303,10 +312,14 @@ class Suspects:
             odds = odds + odds_of_corrections(self.table, ticks.table)
         trees = trees_of(_kind(self.table))
         score = 1 / (1 + np.exp(-(trees.slope * odds + trees.offset)))
+        words = [
+            said or (LIKE_WRONG if likely >= _MIN_UNEXPLAINED else "")
+            for said, likely in zip(self.reasons, score, strict=True)
+        ]
         for label, wrong in (verdicts or {}).items():
             score[self.table.index.get_loc(label)] = float(wrong)
         labels = self.table.index.to_numpy(dtype=np.int64)
-        ranking = pd.DataFrame({"label": labels, "score": score, "reasons": pd.Series(self.reasons, dtype=str)})
+        ranking = pd.DataFrame({"label": labels, "score": score, "reasons": pd.Series(words, dtype=str)})
         return ranking.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
 

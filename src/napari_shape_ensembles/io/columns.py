@@ -60,7 +60,7 @@ _MIN_CORRELATION = 0.9999
 _MAX_NAMED = 8
 
 
-def plain(name: object) -> str:
+def bare_name(name: object) -> str:
     """Return a name without case, spaces, punctuation and its unit: "Cell ID" and "cell_id" are alike."""
     return re.sub(r"[^a-z0-9]", "", _UNIT.sub("", str(name)).lower())
 
@@ -117,7 +117,7 @@ def roles_of(frame: "pd.DataFrame", curve_columns: Sequence[str] = ()) -> Roles:
     """
     names: dict[str, str] = {}
     for name in frame.columns:
-        names.setdefault(plain(name), name)
+        names.setdefault(bare_name(name), name)
     if missing := [name for name in curve_columns if name not in frame]:
         raise ContentError(f"has no column {missing[0]}; its columns are {_columns(frame)}")
     row, column = _coordinates(frame, names)
@@ -134,7 +134,7 @@ def roles_of(frame: "pd.DataFrame", curve_columns: Sequence[str] = ()) -> Roles:
         raise ContentError(
             f"its outlines are curves in space (column {depth}): save them in one plane, or remove the column"
         )
-    images = [name for name in codes if plain(name) in IMAGES and not _varies(codes[name], curve)]
+    images = [name for name in codes if bare_name(name) in IMAGES and not _varies(codes[name], curve)]
     return Roles(row, column, vertex, keys, tuple(images))
 
 
@@ -206,7 +206,7 @@ def _keys(
     """Return the columns that identify the curve at first sight, and that which orders the vertices."""
     if given or not len(vertices):
         return given, vertex
-    by_name = {plain(name): name for name in codes}
+    by_name = {bare_name(name): name for name in codes}
     named = [by_name[name] for name in _IDS if name in by_name]
     groups = {name: int(codes[name].max()) + 1 for name in codes}
     runs = {name: _runs(codes[name]) for name in codes}
@@ -256,7 +256,7 @@ def _refined(
     curve = _joined(*(codes[name] for name in keys)) if keys else np.zeros(len(vertices), dtype=np.int64)
     if not keys:
         return keys, curve
-    order = [name for name in codes if plain(name) in (*IMAGES, *FRAMES)]
+    order = [name for name in codes if bare_name(name) in (*IMAGES, *FRAMES)]
     for name in [*order, *(name for name in codes if name not in order and not named_only)]:
         if name in keys or not _varies(codes[name], curve):
             continue
@@ -307,7 +307,7 @@ def _refuse_objects(frame: "pd.DataFrame", codes: Mapping[str, Index], keys: tup
     """Raise for a table of centers: one row per object instead of one per vertex."""
     if keys or vertex or len(frame) < _MIN_VERTICES:
         return
-    objects = [name for name in codes if plain(name) in _IDS and plain(name) not in ("id", "index")]
+    objects = [name for name in codes if bare_name(name) in _IDS and bare_name(name) not in ("id", "index")]
     if single := [name for name in objects if int(codes[name].max()) + 1 == len(frame)]:
         raise ContentError(
             f"has one row per {single[0]}, such as the center of each object: save a table of the vertices of their "
@@ -315,7 +315,7 @@ def _refuse_objects(frame: "pd.DataFrame", codes: Mapping[str, Index], keys: tup
         )
 
 
-def image_names(frame: "pd.DataFrame", images: Sequence[str]) -> list[str]:
+def images_of_rows(frame: "pd.DataFrame", images: Sequence[str]) -> list[str]:
     """Return the name of the image of each row: words as they are, numbers with the name of their column.
 
     Empty if there are not several images.

@@ -12,8 +12,7 @@ import numpy as np
 from ..archive import ContentError, StrPath, errors_named, replacing, write_bytes
 from ..budget import budget
 from ..outlines import Ensemble
-from .columns import FRAMES
-from .columns import plain as plain_name
+from .columns import FRAMES, bare_name
 from .curve_table import CurveTable, Found, assembled, feature_text, plain, with_features
 from .cvat import is_cvat_zip, parsed, read_cvat
 from .geojson import geojson_parts, read_geojson
@@ -240,7 +239,7 @@ def _of_images(before: CurveTable, table: CurveTable) -> CurveTable:
     """Return the outlines of those images and frames that a table has outlines of; of all, if it names none."""
     shared = [name for name in before.features if name in table.features]
     chosen = np.ones(len(before.ensemble), dtype=np.bool_)
-    for name in (name for name in shared if name == "image" or plain_name(name) in FRAMES):
+    for name in (name for name in shared if name == "image" or bare_name(name) in FRAMES):
         values = set(map(feature_text, table.features[name]))
         chosen &= [feature_text(value) in values for value in before.features[name]]
     features = before.features[chosen].reset_index(drop=True)

@@ -17,8 +17,8 @@ from .content import decoded, number_in
 from .curve_table import feature_text
 from .ebsd import ENDINGS as MAPS
 from .image_parts import WHOLE, Box, ImagePart, polygon_of
-from .settings_file import SettingsFile
-from .sources import PixelSize, Reading, distinct_names, files_of, named, read_images
+from .settings_file import BEST_OF_SEVERAL, SettingsFile
+from .sources import PixelSize, Reading, distinct_names, files_of, naming, read_images
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def read_experiment(
     pattern : str, optional
         Columns of the design in the names of the files, such as "{group}_{replicate}"; see `design_from_names`.
     outlines : Outlines, optional
-        Recipe for images; the method "auto" takes one that is best for all of them.
+        Recipe for images; by default the best of several for all of them.
     labels : bool, optional
         Whether the images are labels or masks; by default detected for each.
     memory : float, optional
@@ -94,7 +94,9 @@ def read_experiment(
     (['raw', 'sieved'], [295, 174])
     """
     images = images_of_design(Path(path), pattern, labels=bool(labels))
-    reading = Reading(SettingsFile(outlines=outlines or Outlines()), labels, memory, pixel_sizes=images.pixel_sizes)
+    reading = Reading(
+        SettingsFile(outlines=outlines or BEST_OF_SEVERAL), labels, memory, pixel_sizes=images.pixel_sizes
+    )
     ensembles, _ = read_images(images.paths, reading, images.parts)
     return ensembles, images.table
 
@@ -210,7 +212,7 @@ def _take_pixel_sizes(
         height, *width = (number_in(word) or 0.0 for word in words)
         if len(width) > 1 or not all(0 < side < float("inf") for side in (height, *width)) or not isinstance(unit, str):
             raise ContentError(f"{name}: the pixel size of {path.name} is {size!r} {unit!r}, not a size with a unit")
-        with named(f"{name}: {path.name}"):
+        with naming(f"{name}: {path.name}"):
             sizes[path.resolve()] = (height, width[0]) if width else height, length_unit(unit)
     return sizes, table.drop(columns=["pixel_size", "unit"])
 

@@ -14,7 +14,7 @@ from ..archive import ContentError
 from ..outlines import Ensemble, Outlines
 from ..outlines.reasons import Reason, too_small
 from ..outlines.recipe import Recipe
-from .columns import FRAMES, plain
+from .columns import FRAMES, bare_name
 from .curve_table import CurveTable, feature_text
 
 # Parameters of tracing that cannot be changed once there are outlines; how objects are found has no effect either, but
@@ -132,7 +132,7 @@ def frames_of(table: CurveTable) -> dict[tuple[str, str], Index]:
     The frame is empty where all curves of an image are of one.
     """
     # A measured time or depth of each object is not a frame.
-    known = [column for name, column in table.features.items() if plain(name) in FRAMES]
+    known = [column for name, column in table.features.items() if bare_name(name) in FRAMES]
     names = [str(one.name) for one in known if one.dtype.kind != "f" or (one.dropna() % 1 == 0).all()]
     rows = zip(*(table.features[name].tolist() for name in names), strict=True)
     frames = [
@@ -177,12 +177,12 @@ def _is_identity(table: CurveTable, name: Any, frames: Sequence[Index]) -> bool:
     import pandas as pd  # slow to import, and not needed to import this module
 
     values = table.features[name]
-    if plain(name) in FRAMES or any(values.iloc[rows].duplicated().any() for rows in frames):
+    if bare_name(name) in FRAMES or any(values.iloc[rows].duplicated().any() for rows in frames):
         return False
     seen = [values.iloc[after].isin(values.iloc[before]) for before, after in pairwise(frames)]
     if np.median([one.mean() for one in seen]) < _MIN_SAME_FRACTION:
         return False
-    if plain(name) in _TRACKS:
+    if bare_name(name) in _TRACKS:
         return True
     areas = np.log(table.ensemble.features["area"].to_numpy())
     agreement = []

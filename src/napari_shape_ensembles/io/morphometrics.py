@@ -140,10 +140,15 @@ def is_table_of_points(path: StrPath) -> bool:
 
 
 def read_coordinates(path: StrPath) -> Found:
-    """Read the outlines of a text file of x and y (rightwards, downwards), one vertex per line."""
+    """Read the outlines of a text file of x and y (rightwards, downwards), one vertex per line.
+
+    Blank lines, and those that begin with # or >, are between outlines.
+    """
     lines = _text(path).splitlines()
     reserve_curves(len(lines))
-    blocks = [list(block) for some, block in groupby(lines, lambda line: bool(line.strip())) if some]
+    blocks = [
+        list(block) for some, block in groupby(lines, lambda line: line.strip()[:1] not in ("", "#", ">")) if some
+    ]
     curves = [positions(_numbers(block)) for block in blocks]
     if len(curves) == 1 and (count := outlines_in(curves[0])):
         raise ContentError(f"holds at least {count} outlines that no blank lines tell apart: put one between any two")

@@ -17,7 +17,7 @@ from .design import read_design
 from .image_parts import WHOLE
 from .rerun import inputs_of, recipe_of
 from .results import write_json, write_table
-from .settings_file import SettingsFile
+from .settings_file import BEST_OF_SEVERAL, SettingsFile
 from .sources import Reading, distinct_names, files_of, read_images, with_one_recipe
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def read_folder(
     ----------
     path : path
     outlines : Outlines, optional
-        Recipe for images; the method "auto" takes one that is best for all of them.
+        Recipe for images; by default the best of several for all of them.
     labels : bool, optional
         Whether the images are labels or masks; by default detected for each.
     memory : float, optional
@@ -65,7 +65,7 @@ def read_folder(
     >>> [len(ensemble) for ensemble in read_folder("fields")]
     [295, 174]
     """
-    reading = Reading(SettingsFile(outlines=outlines or Outlines()), labels, memory)
+    reading = Reading(SettingsFile(outlines=outlines or BEST_OF_SEVERAL), labels, memory)
     return read_images(files_of(Path(path), groups=True, labels=bool(labels)), reading)[0]
 
 

@@ -15,6 +15,7 @@ from ..comparison.hypotheses import HypothesisTests
 from ..comparison.result import software_versions
 from ..mmd import MMDTest
 from ..outlines import Ensemble
+from ..palette import lay_out
 from ..parameters import tree as tree_of
 from .tables import escaped_cell
 
@@ -197,10 +198,10 @@ def write_experiment(
             figures[name] = Figure(figsize=(7, 6 if title == "Distances" else 3), layout="constrained")
             draw(figures[name])
     for name, figure in figures.items():
+        lay_out(figure)
         for form in ("png", "svg"):
             paths.append(folder / f"{name}.{form}")
             _write_figure(paths[-1], figure)
-            figure.set_layout_engine("none")  # the layout is fixed by now, and is as slow as drawing
     return paths
 
 

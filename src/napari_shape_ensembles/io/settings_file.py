@@ -14,6 +14,10 @@ _ANALYSIS, _OUTLINES = "analysis", "outlines"
 _KNOWN = (_ANALYSIS, _OUTLINES, "version")
 
 
+#: Recipe for a set of images if none is given: one for all of them, tried on all of them.
+BEST_OF_SEVERAL = Outlines(method="auto")
+
+
 @dataclass(frozen=True)
 class SettingsFile:
     """Comparison settings and the outline recipe, as stored in one TOML file.
@@ -23,7 +27,7 @@ class SettingsFile:
     analysis : Settings
         Settings of the comparison.
     outlines : Outlines
-        Recipe from images to outlines.
+        Recipe from images to outlines; by default the best of several for all images together.
 
     Examples
     --------
@@ -34,7 +38,7 @@ class SettingsFile:
     """
 
     analysis: Settings = Settings()
-    outlines: Outlines = Outlines()
+    outlines: Outlines = BEST_OF_SEVERAL
 
 
 def save_settings(path: StrPath, settings: SettingsFile | Settings | Outlines) -> None:
@@ -90,4 +94,6 @@ def load_settings(path: StrPath) -> SettingsFile:
         if unknown := sorted(set(tables) - set(_KNOWN)):
             raise ContentError(f"there is no table [{unknown[0]}]: use [{_ANALYSIS}], [{_OUTLINES}]")
         analysis = parameters.from_tree(Settings, parameters.table(tables, _ANALYSIS), f"[{_ANALYSIS}]")
-        return SettingsFile(analysis, Outlines.from_tables(tables))
+        # A method that is not given is found for all images together, like that of images without a settings file.
+        recipe = {"method": BEST_OF_SEVERAL.method, **parameters.table(tables, _OUTLINES)}
+        return SettingsFile(analysis, Outlines.from_tables({_OUTLINES: recipe}))

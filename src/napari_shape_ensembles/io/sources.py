@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from ..archive import ContentError, array_of, errors_named, is_archive, opened
 from ..budget import budget, reserve_labels
 from ..outlines import Ensemble, Outlines, objects_of_classes
+from ..outlines.external import pinned
+from ..outlines.not_image import NotImage
 from ..outlines.proposals import best_recipe, describe_finding, places_tried, reason_not_tried
 from ..outlines.reasons import AT_BORDER, Reason
 from ..outlines.recipe import PIXEL_SIZE, TRACING
@@ -102,6 +104,7 @@ class Labelled:
     labels: NDArray[Any]
     calibration: Calibration
     name: str
+    ignored: NotImage | None = None  #: parts of the image that are not image
     cut: int = 0  #: number of objects removed because they touch the border of a region
 
 
@@ -312,13 +315,15 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
         raise ContentError(f"{path.name}: only an orientation map has phases: there is no {part}")
     else:
         image = _image_file(path, reading, part)
-        with named(path.name):
-            found = Labelled(_labels_in(path, image.pixels, reading, part), image.calibration, image.name)
+        with naming(path.name):
+            labels, ignored = _labels_in(path, image.pixels, reading, part)
+            found = Labelled(labels, image.calibration, image.name, ignored)
     if part.region is None:
         return found
-    with named(path.name):
+    with naming(path.name):
         if not isinstance(part.region, str):
-            return replace(found, labels=part.cut(found.labels))
+            ignored = found.ignored and replace(found.ignored, mask=part.cut(found.ignored.mask))
+            return replace(found, labels=part.cut(found.labels), ignored=ignored)
         labels, cut = objects_inside(found.labels, part.region, keep_cut=reading.settings.outlines.keep_border)
         return replace(found, labels=labels, cut=found.cut + cut)
 
@@ -328,24 +333,32 @@ def _grains(path: Path, reading: Reading, part: ImagePart) -> Labelled:
     if part.plane or part.value is not None:
         raise ContentError(f"{path.name}: an orientation map has regions and phases, but no {part}")
     ebsd = read_ebsd(path, memory=reading.memory)
-    with named(path.name):
+    with naming(path.name):
         grains = find_grains(ebsd)
         if part.phase is not None:
             grains = np.where(ebsd.phase_image == ebsd.key_of(part.phase), grains, 0)
         cut = np.empty(0) if reading.settings.outlines.keep_border else cut_grains(ebsd, grains)
         grains[np.isin(grains, cut)] = 0
         calibration = _stated(reading) or Calibration(ebsd.scale, ebsd.unit, "map")
-        return Labelled(grains, calibration, ebsd.name, len(cut))
+        return Labelled(grains, calibration, ebsd.name, cut=len(cut))
 
 
-def _labels_in(path: Path, pixels: NDArray[Any], reading: Reading, part: ImagePart) -> NDArray[Any]:
-    """Return the objects of a class, the labels that an image holds, or those found by segmentation."""
+def _labels_in(
+    path: Path, pixels: NDArray[Any], reading: Reading, part: ImagePart
+) -> tuple[NDArray[Any], NotImage | None]:
+    """Return the objects of a class, the labels that an image holds, or those found by segmentation.
+
+    Also, for those, the parts that are not image.
+    """
     if part.value is not None:
-        return objects_of_classes(pixels, [part.value])
+        return objects_of_classes(pixels, [part.value]), None
     labels, note = as_labels(pixels, insist=reading.labels)
     if note:
         reading.tell(f"note: {path.name} {note}")
-    return reading.settings.outlines.labels(pixels) if labels is None else labels
+    if labels is not None:
+        return labels, None
+    ignored = reading.settings.outlines.ignored(pixels)
+    return reading.settings.outlines.labels(pixels, ignored=ignored), ignored
 
 
 def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] = ()) -> Reading:
@@ -359,7 +372,10 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
         If an image cannot be read or segmented, naming it.
     """
     recipe = reading.settings.outlines
-    if recipe.method != "auto" or recipe.find is not None or reading.labels:
+    if recipe.find is not None:
+        recipe = replace(recipe, find=pinned(recipe.find))
+        return replace(reading, settings=replace(reading.settings, outlines=recipe))
+    if recipe.method != "auto" or reading.labels:
         return reading
     places = [(path, image) for path, part in zip(paths, parts or [WHOLE] * len(paths), strict=True)
               if _is_grey(path, part) for image in images_in(path, part)]  # fmt: skip
@@ -367,14 +383,14 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
     for number, (path, part) in enumerate(places[place] for place in places_tried(len(places))):
         report(path.name, number, len(places))
         pixels = _image_file(path, reading.of(path), part).pixels
-        with named(path.name):
+        with naming(path.name):
             if as_labels(pixels, insist=reading.labels)[0] is None:
                 if reason := reason_not_tried(pixels, recipe):
                     raise ValueError(reason)
                 grey.append(pixels)
     if not grey:
         return reading
-    found = best_recipe(grey, recipe)
+    found = best_recipe(grey, recipe, lambda words: reading.tell(f"warning: {words}"))
     tried = f"{len(grey)} of {len(places)} images" if len(grey) < len(places) else counted(len(grey), "image")
     reading.tell(f"note: one recipe for all images, the best of several tried on {tried}: {describe_finding(found)}")
     return replace(reading, settings=replace(reading.settings, outlines=found))
@@ -437,9 +453,13 @@ def _read_only_plane(path: Path, reading: Reading) -> NDArray[Any]:
 
 def traced(found: Labelled, reading: Reading) -> Ensemble:
     """Trace the outlines of labels, in the unit of their image."""
-    with named(found.name):
+    with naming(found.name):
         ensemble = reading.settings.outlines.trace(
-            found.labels, scale=found.calibration.scale, unit=found.calibration.unit, name=found.name
+            found.labels,
+            scale=found.calibration.scale,
+            unit=found.calibration.unit,
+            name=found.name,
+            ignored=found.ignored,
         )
     return also_left_out(ensemble, AT_BORDER, found.cut) if found.cut else ensemble
 
@@ -460,12 +480,12 @@ def traced_in_tiles(path: Path, reading: Reading) -> Ensemble | None:
     if large is None:
         return None
     scale, unit = recipe.pixel_scale or large.calibration.scale, recipe.unit or large.calibration.unit
-    with named(path.name):
+    with naming(path.name):
         return outlines_in_tiles(large.array, recipe, scale=scale, unit=unit, name=large.name)
 
 
 @contextmanager
-def named(what: str) -> Iterator[None]:
+def naming(what: str) -> Iterator[None]:
     """Prefix the message of errors with the name of the item being read."""
     try:
         yield
@@ -508,7 +528,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
     recipe = reading.settings.outlines
     column = reading.curve_column if ending in (".csv", ".parquet") else None
     table = read_curves(path, memory=reading.memory, curve_column=column)
-    with named(path.name):
+    with naming(path.name):
         if part.feature is None:
             table, remark = one_frame(table)
             if remark:
@@ -524,7 +544,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         known = ", ".join(dict.fromkeys(values.head(1000)))
         raise ContentError(f"{path.name}: no curve has {part}: the values are {known[:200]}")
     features = table.features[chosen].reset_index(drop=True)
-    with named(path.name):
+    with naming(path.name):
         found = with_recipe(CurveTable(table.ensemble[chosen], features, table.scale), recipe)
     found.name = f"{found.name} {part}"
     return found

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._types import Real
 from ..archive import ContentError, StrPath, Tree, exact_csv_options
 from ..budget import reserve, reserve_curves
 from ..comparison.design import with_numbers
 from ..outlines.exchange import needed
 from ..outlines.extract import signed_area
+from ..outlines.order import is_closed
 from ..outlines.reasons import HOLES, OPEN, PARTS, Reason
-from .columns import PARTS_OF_OBJECT, RINGS, Roles, ids_of, image_names, jumps, plain, roles_of, unit_in, varies
+from .columns import PARTS_OF_OBJECT, RINGS, Roles, bare_name, ids_of, images_of_rows, jumps, roles_of, unit_in, varies
 from .content import bytes_of, decoded, decompressed, is_number
 from .curve_table import FORMAT, CurveTable, Found, metadata
 
@@ -271,24 +273,36 @@ def _found(frame: "pd.DataFrame", meta: Tree, curve_column: str | None) -> Found
         for name in others
         if meta or not varies(ordered[name], number)  # else of the vertices
     }
-    if "image" not in features and len(images := image_names(ordered.iloc[starts], roles.images)):
+    if "image" not in features and len(images := images_of_rows(ordered.iloc[starts], roles.images)):
         features["image"] = images
     curves = np.split(vertices, starts[1:]) if len(starts) else []
-    if not roles.keys and (count := jumps(vertices)):
+    if meta:
+        return Found(curves, ids, features, dropped, meta, calibrated=True)
+    unit, pixel = _unit_of(frame, roles)
+    if not roles.keys and len(pieces := _between_gaps(vertices)) > 1:
+        curves, ids, features = pieces, [*range(1, len(pieces) + 1)], {}
+    elif not roles.keys and (count := jumps(vertices)):
         raise ContentError(
             f"has no column that identifies curves, and as one curve its vertices jump {count} times: give the "
             "column (curve_column=, on the command line --curve-column), or add a column id"
         )
-    if meta:
-        return Found(curves, ids, features, dropped, meta, calibrated=True)
-    unit, pixel = _unit_of(frame, roles)
     found = Found([curve * pixel for curve in curves], ids, features, dropped, calibrated=bool(unit), unit=unit)
-    return _without_rings(found, [name for name in roles.keys if plain(name) in (*RINGS, *PARTS_OF_OBJECT)], roles.keys)
+    return _without_rings(
+        found, [name for name in roles.keys if bare_name(name) in (*RINGS, *PARTS_OF_OBJECT)], roles.keys
+    )
+
+
+def _between_gaps(vertices: Real) -> list[Real]:
+    """Return the outlines between rows of NaN; none where these are missing vertices of one outline."""
+    missing = np.isnan(vertices).all(axis=1)
+    pieces = [piece[~np.isnan(piece).all(axis=1)] for piece in np.split(vertices, np.flatnonzero(missing))]
+    pieces = [piece for piece in pieces if len(piece)]
+    return pieces if all(map(is_closed, pieces)) else []
 
 
 def _unit_of(frame: "pd.DataFrame", roles: Roles) -> tuple[str, float]:
     """Return the unit of the coordinates, and the pixel size by which they have to be multiplied."""
-    names = {plain(name): name for name in frame}
+    names = {bare_name(name): name for name in frame}
     units: list[Any] = frame[names["unit"]].dropna().astype(str).unique().tolist() if "unit" in names else []
     sizes: list[Any] = frame[names["pixelsize"]].dropna().unique().tolist() if "pixelsize" in names else []
     for what, values in (("units", units), ("pixel sizes", sizes)):
@@ -312,7 +326,7 @@ def _without_rings(found: Found, columns: list[str], keys: Sequence[str]) -> Fou
     for row, object_ in enumerate(zip(*others, strict=True)):
         objects.setdefault(object_, []).append(row)
     largest = [max(rows, key=lambda row: abs(signed_area(found.curves[row]))) for rows in objects.values()]
-    holes = any(plain(name) in RINGS for name in columns)
+    holes = any(bare_name(name) in RINGS for name in columns)
     found.dropped[HOLES if holes else PARTS] += len(found.curves) - len(largest)
     found.curves = [found.curves[row] for row in largest]
     found.ids = [":".join(map(str, object_)) if len(object_) > 1 else object_[0] for object_ in objects]

@@ -6,6 +6,7 @@ from .finders import segmenters
 from .gate import Quality, quality
 from .learned import ObjectModel, learn_objects
 from .matching import match_labels
+from .not_image import not_image
 from .outlines import Outlines, segment, segment_stack
 from .precision import at_pixel_size
 from .propose import propose
@@ -25,6 +26,7 @@ __all__ = [
     "learn_objects",
     "level_curves",
     "match_labels",
+    "not_image",
     "objects_of_classes",
     "propose",
     "quality",

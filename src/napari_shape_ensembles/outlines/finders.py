@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..progress import Stopped, report
+from .external import PACKAGES, External
 from .learned import ObjectModel
 from .recipe import Finder
 
@@ -53,7 +54,8 @@ def labels_by(find: Finder | str, image: ArrayLike) -> NDArray[np.int32]:
     except Stopped:
         raise
     except Exception as error:
-        raise ValueError(f"the segmenter {name} failed: {type(error).__name__}: {error}") from error
+        kind = "" if isinstance(finder, External) else f"{type(error).__name__}: "
+        raise ValueError(f"the segmenter {name} failed: {kind}{error}") from error
     if labels.shape != pixels.shape[:2] or labels.dtype.kind not in "biu":
         raise ValueError(
             f"the segmenter {name} returned {labels.dtype} of shape {labels.shape} for an image of shape "
@@ -86,9 +88,14 @@ def _named(find: str) -> Finder:
         state = os.stat(find)
         return _model(str(Path(find).resolve()), state.st_mtime_ns, state.st_size)
     available = segmenters()
+    if find not in available and (external := External.named(find)) is not None:
+        return external
     if find not in available:
         installed = f"installed are {', '.join(sorted(available))}" if available else "none is installed"
-        raise ValueError(f"{find!r} is neither the file of a model nor a segmenter: {installed}")
+        raise ValueError(
+            f"{find!r} is neither the file of a model nor a segmenter: {installed}, and {', '.join(PACKAGES)} run in a "
+            "Python of their own"
+        )
     try:
         loaded: Any = available[find].load()
     except Exception as error:

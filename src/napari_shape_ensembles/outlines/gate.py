@@ -25,13 +25,21 @@ if TYPE_CHECKING:
 
 
 # In the order of docs/how-to/quality-control.md; potentially serious ones first.
-_CHECKS = ("few curves", "duplicates", "tracing", "open", "stands out", "specks", "merged", "cut", "vertices", "pixels")
+_CHECKS = (
+    *("few curves", "duplicates", "tracing", "open", "stands out", "specks", "gaps", "merged", "cut", "vertices"),
+    "pixels",
+)
 # With fewer curves on a side only large differences are detected; without any there is nothing to compare.
 _MIN_CURVES = 10
 # Curves of less than this fraction of the median area of their side are specks.
 _SPECK = 0.05
 # Curves above this multiple of the median area, with a solidity lower than the median by this, may be several objects.
 _MERGED_AREA, _MERGED_SOLIDITY = 1.6, 0.06
+# Gaps between objects, or groups of objects, are less circular than this in the median, differ more in area than this
+# (median deviation of the logarithm), and reach the border more often than this.
+_MAX_GAP_CIRCULARITY, _MIN_GAP_SPREAD, _MIN_GAPS_CUT = 0.7, 0.5, 0.1
+# Among fewer outlines than this, none of the three is known.
+_MIN_GAPS = 5
 # Outlines with this fraction of their length in one run along a row or column were probably cut.
 _MIN_STRAIGHT_FRACTION = 0.2
 # Outlines whose closing edge exceeds these multiples of their median edge, and of their longest other edge, were open.
@@ -61,7 +69,8 @@ class Finding:
     Attributes
     ----------
     check : str
-        "few curves", "duplicates", "tracing", "open", "stands out", "specks", "merged", "cut", "vertices" or "pixels".
+        "few curves", "duplicates", "tracing", "open", "stands out", "specks", "gaps", "merged", "cut", "vertices" or
+        "pixels".
     where : str
         The image, or the side or sides, concerned.
     serious : bool
@@ -161,10 +170,11 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     Returns
     -------
     Quality
-        Serious are a side without curves, duplicate curves, unequal parameters of tracing, outlines that were
-        open, more than 30 % of the objects rejected as too small by the default, and images that differ from the
-        others of their side by more than eight robust standard deviations in the number of curves, the median area or
-        the median circularity. The rest are notes: fewer than ten curves on a side, specks among the curves, merged and
+        Serious are a side without curves, duplicate curves, unequal parameters of tracing, outlines that were open,
+        more than 30 % of the objects rejected as too small by the default, outlines as irregular and unequal as gaps
+        between objects, of which many reach the border, and images that differ from the others of their side by
+        more than eight robust standard deviations in the number of curves, the median area or the median
+        circularity. The rest are notes: fewer than ten curves on a side, specks among the curves, merged and
         cut objects, images that differ by five, polygons of unequal numbers of vertices, and objects of too few
         pixels.
 
@@ -317,6 +327,16 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
             "or fragments of objects"
         )
         yield Finding("specks", name, True, text, _MAX_SPECK_FRACTION)
+    reaching = sum(count for reason, count in ensemble.dropped.items() if reason.key in ("border", "masked"))
+    spread = float(np.median(np.abs(np.log(area / usual))))
+    irregular = float(np.median(circularity)) < _MAX_GAP_CIRCULARITY and spread > _MIN_GAP_SPREAD
+    if len(ensemble) >= _MIN_GAPS and irregular and reaching > _MIN_GAPS_CUT * (reaching + len(ensemble)):
+        text = (
+            f"outlines of {name} are irregular (median circularity {np.median(circularity):.2f}) and of very unequal "
+            "size: these may be the gaps between objects, or groups of them; invert bright and dark, or paint five "
+            "objects"
+        )
+        yield Finding("gaps", name, True, text, _MAX_GAP_CIRCULARITY)
     images = ensemble.images
     names = list(dict.fromkeys(images.tolist()))
     for image in names:

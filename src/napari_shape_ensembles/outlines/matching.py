@@ -57,12 +57,12 @@ class Matching:
     merges: dict[int, tuple[int, ...]]
     splits: dict[int, tuple[int, ...]]
 
-    def summary(self) -> str:
-        """Summarize in one line."""
-        mean = self.pairs["iou"].mean() if len(self.pairs) else 0.0
+    def summary(self, names: tuple[str, str] = ("A", "B")) -> str:
+        """Summarize in one line, with the names of the two segmentations."""
+        mean, (a, b) = self.pairs["iou"].mean() if len(self.pairs) else 0.0, names
         return (
-            f"{len(self.pairs)} matched (mean IoU {mean:.3f}), {len(self.only_a)} only in A, {len(self.only_b)} only "
-            f"in B, {len(self.merges)} merged in B, {len(self.splits)} split in B"
+            f"{len(self.pairs)} matched (mean IoU {mean:.3f}), {len(self.only_a)} only in {a}, {len(self.only_b)} only "
+            f"in {b}, {len(self.merges)} merged in {b}, {len(self.splits)} split in {b}"
         )
 
 

@@ -47,7 +47,7 @@ def labels_by_method(image: ArrayLike, settings: Recipe) -> Labels:
     """
     pixels = unmasked(image, "the image")
     plane = gray_plane(pixels, settings.channel)
-    _refuse_wider(settings, plane.shape)
+    refuse_wider(settings, plane.shape)
     if settings.method in TILINGS and plane.dtype != bool:
         report("smoothing")
         values, _, _ = upwards(plane, settings)
@@ -59,7 +59,7 @@ def labels_by_method(image: ArrayLike, settings: Recipe) -> Labels:
     return separated(values, mask, settings)
 
 
-def _refuse_wider(settings: Recipe, shape: Sequence[int]) -> None:
+def refuse_wider(settings: Recipe, shape: Sequence[int]) -> None:
     """Raise for filters wider than the image, which leave nothing and take time and memory by their own width."""
     rows, columns = shape
     for name in ("smoothing", "background", "opening", "closing"):

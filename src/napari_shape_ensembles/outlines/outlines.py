@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -17,11 +18,13 @@ from ..parameters import documented
 from .ensemble import Ensemble
 from .finders import labels_by
 from .methods import labels_by_method, only_largest
+from .not_image import NotImage, ignored_parts
 from .proposals import best_recipe
+from .reasons import MASKED
 from .recipe import Recipe
 from .recognise import as_labels
 from .tiling import Tiling
-from .tracing import traced_labels
+from .tracing import label_plane, traced_labels
 
 _TABLE = "outlines"
 
@@ -64,14 +67,36 @@ class Outlines(Recipe):
             For an image that cannot be segmented; see `segment`.
         """
         found = None if callable(self.find) else as_labels(unmasked(image, "the image"))[0]
-        return self.trace(self.labels(image) if found is None else found, name=name)
+        if found is not None:
+            return self.trace(found, name=name)
+        ignored = self.ignored(image)
+        return self.trace(self.labels(image, ignored=ignored), ignored=ignored, name=name)
 
-    def labels(self, image: ArrayLike) -> NDArray[np.int32]:
-        """Return the labels of the objects of an image, 0 for the background; see `segment`."""
+    def ignored(self, image: ArrayLike) -> NotImage:
+        """Return the parts of a picture that are not image, found or as given by `ignore`."""
+        return ignored_parts(image, self.ignore)
+
+    def labels(self, image: ArrayLike, *, ignored: NotImage | None = None) -> NDArray[np.int32]:
+        """Return the labels of the objects of an image, 0 for the background; see `segment`.
+
+        Parameters
+        ----------
+        image : array
+        ignored : NotImage, optional
+            Parts without objects; by default those of `ignored(image)`.
+        """
+        if ignored is None:
+            ignored = self.ignored(image)
         if self.find is not None:
-            labels = labels_by(self.find, image)
+            labels = np.where(ignored.mask, 0, labels_by(self.find, image))
             return only_largest(labels) if self.largest else labels
-        return labels_by_method(image, best_recipe([image], self) if self.method == "auto" else self)
+        recipe: Recipe = self
+        if self.method == "auto":
+            recipe = best_recipe([image], self, lambda words: warnings.warn(words, stacklevel=4))
+        labels = np.zeros(ignored.mask.shape, dtype=np.int32)
+        labels[ignored.window] = labels_by_method(ignored.filled(unmasked(image, "the image")), recipe)
+        labels[ignored.mask] = 0
+        return labels
 
     def trace(
         self,
@@ -80,6 +105,7 @@ class Outlines(Recipe):
         scale: float | Sequence[float] | None = None,
         unit: str | None = None,
         name: str = "",
+        ignored: NotImage | None = None,
     ) -> Ensemble:
         """Return the outlines of labels: along shared boundaries for a tiling, else one object at a time.
 
@@ -92,6 +118,9 @@ class Outlines(Recipe):
             take precedence. By default pixels.
         name : str
             Name of the ensemble.
+        ignored : NotImage, optional
+            Parts of the image of the labels that are not image: objects that touch them are left out like those that
+            touch the border, and all are counted.
 
         Raises
         ------
@@ -100,6 +129,12 @@ class Outlines(Recipe):
         """
         pixel = self.pixel_scale or (1.0 if scale is None else scale)
         unit = self.unit or unit or "pixel"
+        if ignored:
+            plane = label_plane(labels)
+            cut = ignored.cut(plane)[: 0 if self.keep_border else None]
+            ensemble = self.trace(np.where(np.isin(plane, cut), 0, plane), scale=pixel, unit=unit, name=name)
+            dropped = {**ensemble.dropped, MASKED: len(cut), **ignored.reasons}
+            return ensemble.derived(ensemble.curves, dropped=dropped)
         if not self.is_tiling:
             return Ensemble(**traced_labels(labels, self, scale=pixel, unit=unit, name=name))
         kept: dict[str, Any] = {"holes": self.holes, "min_area": self.min_area}

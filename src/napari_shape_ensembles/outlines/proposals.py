@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from scipy.spatial import cKDTree
 
-from .._types import Labels, Real
+from .._types import Labels, Mask, Real
 from ..checks import unmasked
 from ..parameters import matters, parameters_of
 from ..progress import over_blocks, report
+from .external import pinned
 from .matching import match_labels
-from .methods import crofton_perimeters, gray_plane, heights_and_mask, separated
+from .methods import crofton_perimeters, gray_plane, heights_and_mask, refuse_wider, separated
+from .not_image import ignored_parts
 from .recipe import Recipe, Split
 
 _Tried: TypeAlias = tuple[Labels, dict[str, float]]
@@ -38,6 +40,8 @@ _METHODS: tuple[dict[str, Any], ...] = (
     {"method": "hysteresis", "background": 40.0},
 )
 _SPLITS: tuple[Split, ...] = ("none", "distance", "intensity")
+# Number of methods whose objects are also split.
+_SPLIT_COUNT = 10
 _COMMON_FIELDS: dict[str, Any] = {"smoothing": 1.0, "min_size": 30}
 #: Parameters that proposals set, in addition to `min_size` if the user did not set it.
 PROPOSED_FIELDS = (
@@ -77,20 +81,33 @@ _RING, _EXCLUDED_RING_PX = 7, 3
 _MAX_CENTRE_DISTANCE, _MAX_LOG_AREA_DIFFERENCE = 0.3, 0.4
 # Increase in edge strength that multiplies a recipe's weight by e.
 _EDGE_GAIN = 0.1
+# Number of proposals from which candidates for examples are taken.
+_CANDIDATE_RECIPES = 4
 # Proposals whose objects agree by more than this (F1) are variants of one.
 _VARIANT_F1 = 0.7
-# Weights of the measures, from a ridge regression of F1 on images of corrected masks
-# (`python benchmarks/proposals.py weights`); the figures of docs/evidence/segmentation.md are of other images.
+# Weights of the measures, from a ridge regression of F1 on images with manual labels
+# (`python benchmarks/proposals.py weights`, which also prints what they give on kinds of images left out).
 _WEIGHTS = {
-    "closed": 0.19,
-    "covered": -0.24,
-    "contrast": -0.32,
-    "edge": 0.03,
-    "sharp": 0.33,
-    "round": 0.10,
-    "specks": -0.06,
-    "repeatable": 1.18,
+    "closed": 0.14,
+    "covered": -0.07,
+    "contrast": -0.01,
+    "edge": 0.04,
+    "sharp": 0.03,
+    "round": 0.16,
+    "specks": -0.13,
+    "largest": -0.18,
+    "uneven": -0.50,
+    "unequal": -0.02,
+    "repeatable": 0.63,
 }
+# F1 expected of the best proposal, from a regression on the same images, in which few measures do better.
+_EXPECTED = {"repeatable": 0.18, "round": 1.12, "unequal": -0.19}
+_EXPECTED_OFFSET = -0.31
+# Below this, it is doubtful: of 52 images of kinds left out of the regression, 7 % of those with an F1 of 0.7 or more,
+# 80 % of those with less than 0.5.
+_DOUBTFUL = 0.65
+#: What is said of a doubtful proposal.
+DOUBTFUL = "these outlines are doubtful: compare them with the image, or learn from five painted objects"
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +125,10 @@ class Proposal:
         area that does not touch the border; `covered`, the fraction of the image that objects cover; `contrast`, the
         mean difference in rank between the gray levels in an object and those around it; `edge`, the mean rank of the
         gradient along its outline, and `sharp`, its excess over the background nearby; `round`, mean circularity;
-        `specks`, the fraction of objects below 60 pixels; `repeatable`, the agreement (F1) of its objects with those of
-        the other recipes, weighted towards recipes with stronger edges.
+        `specks`, the fraction of objects below 60 pixels; `largest`, the fraction of their area in the largest one;
+        `uneven`, the mean standard deviation of the ranks within an object; `unequal`, the median deviation of the log
+        areas from their median; `repeatable`, the agreement (F1) of its objects with those of the other recipes,
+        weighted towards recipes with stronger edges.
     labels : (rows, columns) int32 array
         The objects in the thumbnail.
     thumbnail : (rows, columns) array
@@ -134,6 +153,16 @@ class Proposal:
     labels: Labels = field(repr=False)
     thumbnail: Real = field(repr=False)
     finds: tuple[bool, ...] = ()
+
+    @property
+    def expected(self) -> float:
+        """F1 of its objects that may be expected, at an intersection over union of 0.5, if it is the best proposal."""
+        return _EXPECTED_OFFSET + sum(weight * self.measures[name] for name, weight in _EXPECTED.items())
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether less than an F1 of 0.65 is expected, so that painted examples are likely better."""
+        return self.expected < _DOUBTFUL
 
 
 def ranked_proposals(images: Sequence[ArrayLike], start: Recipe) -> list[Proposal]:
@@ -199,10 +228,7 @@ class _Attempt:
         for number, part in enumerate(parts):
             report("proposing recipes", number, len(parts))
             tried.append(_all_tried(_Scene.of(part)))
-        scores = [
-            {way: sum(_WEIGHTS[name] * measures[name] for name in _WEIGHTS) for way, (_, measures) in outcomes.items()}
-            for outcomes in tried
-        ]
+        scores = [{way: _score(measures) for way, (_, measures) in outcomes.items()} for outcomes in tried]
         least = [min(of_image.values(), default=0.0) for of_image in scores]
         total = {
             way: float(np.mean([of_image.get(way, low) for of_image, low in zip(scores, least, strict=True)]))
@@ -231,7 +257,8 @@ class _Attempt:
 
 def _plane_to_try(image: ArrayLike, recipe: Recipe) -> NDArray[Any]:
     """Return the gray levels of an image; raise a ValueError if it is constant."""
-    plane = gray_plane(unmasked(image, "the image"), recipe.channel)
+    pixels = unmasked(image, "the image")
+    plane = gray_plane(ignored_parts(pixels, recipe.ignore).filled(pixels), recipe.channel)
     lowest, highest = float(plane.min()), float(plane.max())  # in double precision, as they are segmented
     if lowest == highest:
         raise ValueError(f"every pixel is {lowest:g}: objects cannot be told from background")
@@ -263,7 +290,8 @@ def places_tried(count: int) -> list[int]:
 
 def sets_finding(recipe: Recipe) -> bool:
     """Whether any parameter that proposals set differs from its default, so that a proposal would override a choice."""
-    return recipe.find is not None or any(name in recipe.changed() for name in PROPOSED_FIELDS)
+    changed = {name for name in recipe.changed() if name != "method" or recipe.method != "auto"}
+    return recipe.find is not None or any(name in changed for name in PROPOSED_FIELDS)
 
 
 def describe_finding(recipe: Recipe) -> str:
@@ -315,43 +343,113 @@ def _f1(one: Labels, other: Labels) -> float:
     return 2 * len(match_labels(one, other).pairs) / total if total else 1.0
 
 
-def best_recipe(images: Sequence[ArrayLike], recipe: Any) -> Any:
+def candidate_examples(image: ArrayLike, proposals: Sequence[Proposal], count: int = 5) -> Labels:
+    """Return objects of an image that look whole in several proposals: candidates for examples to learn from.
+
+    Parameters
+    ----------
+    image : array
+        One of those for which the recipes were proposed.
+    proposals : sequence of Proposal
+    count : int
+        Number of candidates; fewer if fewer objects lie off the border.
+
+    Returns
+    -------
+    (rows, columns) int32 array
+        1 to `count` for the candidates, the best first.
+    """
+    scene = _Scene.of(gray_plane(unmasked(image, "the image"), proposals[0].recipe.channel).astype(np.float64))
+    found: list[tuple[float, Labels, int]] = []
+    tried = [proposal.recipe.labels(image) for proposal in varied(proposals, _CANDIDATE_RECIPES)]
+    for place, labels in enumerate(tried):
+        if not labels.any():
+            continue
+        each = _object_measures(scene, labels)
+        worth = each["edge"] + each["sharp"] + np.minimum(each["round"], 1)
+        for other in (*tried[:place], *tried[place + 1 :]):
+            pairs = match_labels(labels, other).pairs
+            worth[pairs["a"].to_numpy(dtype=np.intp) - 1] += 1 / len(tried)
+        small = each["area"] < max(_SPECK, 0.2 * np.median(each["area"]))
+        whole = np.flatnonzero((each["at border"] == 0) & ~small).tolist()
+        found += [(float(worth[place]), labels, place + 1) for place in whole]
+    chosen = np.zeros(scene.part.shape, dtype=np.int32)
+    for _, labels, number in sorted(found, key=lambda one: -one[0]):
+        own = labels == number
+        if not chosen[own].any():
+            chosen[own] = chosen.max() + 1
+        if chosen.max() == count:
+            break
+    return chosen
+
+
+def best_recipe(images: Sequence[ArrayLike], recipe: Any, warn: Callable[[str], object] = lambda _: None) -> Any:
     """One recipe for all images, the first proposal; for masks, or if nothing is found, Otsu's method.
 
-    Images that cannot be segmented by any recipe, such as blank ones, are ignored.
+    `warn` is called with a sentence if it is doubtful. Images that cannot be segmented by any recipe, such as blank
+    ones, are ignored.
     """
     if recipe.find is not None:
-        return replace(recipe, method="otsu")  # ignored with `find`
+        return replace(recipe, method="otsu", find=pinned(recipe.find))  # the method is ignored
     grey = [image for image in images if np.asarray(image).dtype != bool and not reason_not_tried(image, recipe)]
     proposals = ranked_proposals(grey, recipe) if grey else []
+    if proposals and proposals[0].is_doubtful:
+        warn(DOUBTFUL)
     return proposals[0].recipe if proposals else replace(recipe, method="otsu")
 
 
 def _all_tried(scene: "_Scene") -> dict[Recipe, _Tried]:
-    """Objects that every recipe finds in a scene, and their measures; recipes that find nothing are omitted."""
+    """Objects that the recipes find in a scene, and their measures; recipes that find nothing are omitted.
+
+    Only those that do best without splitting are split, which takes most of the time.
+    """
     ways = [Recipe(objects=side, **_COMMON_FIELDS, **way) for way in _METHODS for side in ("bright", "dark")]
-    outcomes = [one for some in over_blocks(lambda way: _tried(scene, way), ways) for one in some]
-    tried = {way: (labels, measures) for way, labels, measures in outcomes}
+    found = dict(zip(ways, over_blocks(lambda way: _mask(scene, way), ways), strict=True))
+    whole = [(replace(way, split_touching="none"), *mask) for way, mask in found.items() if mask is not None]
+    tried = _measured(scene, whole, {})
+    best = sorted(tried, key=lambda way: -_score(tried[way][1]))[:_SPLIT_COUNT]
+    parts = [
+        (replace(way, split_touching=how), values, mask)
+        for way, values, mask in whole
+        if way in best
+        for how in _SPLITS
+        if how != "none"
+    ]
+    return _measured(scene, parts, tried)
+
+
+def _mask(scene: "_Scene", way: Recipe) -> tuple[Real, Mask] | None:
+    try:
+        refuse_wider(way, scene.part.shape)
+        return heights_and_mask(scene.part, way)
+    except ValueError:  # too few pixels, or gray levels for several classes
+        return None
+
+
+def _measured(
+    scene: "_Scene", masks: Sequence[tuple[Recipe, Real, Mask]], before: Mapping[Recipe, _Tried]
+) -> dict[Recipe, _Tried]:
+    """Separate and measure the objects in masks; with those of earlier recipes, with which they are compared."""
+
+    def measured(one: tuple[Recipe, Real, Mask]) -> tuple[Recipe, Labels, dict[str, float]] | None:
+        way, values, mask = one
+        labels = separated(values, mask, way)
+        if not 0 < labels.max() <= _MAX_OBJECTS:  # nothing, or texture
+            return None
+        # Where nothing touches, splitting changes nothing.
+        whole = before.get(replace(way, split_touching="none"))
+        same = whole is not None and np.array_equal(labels, whole[0])
+        return way, labels, dict(whole[1]) if whole is not None and same else _measures(scene, labels)
+
+    outcomes = [one for one in over_blocks(measured, masks) if one is not None]
+    tried = {**before, **{way: (labels, measures) for way, labels, measures in outcomes}}
     for (_, measures), repeatable in zip(tried.values(), _agreement(list(tried.values())), strict=True):
         measures["repeatable"] = float(repeatable)
     return tried
 
 
-def _tried(scene: "_Scene", way: Recipe) -> list[tuple[Recipe, Labels, dict[str, float]]]:
-    """A recipe with every way of splitting, its labels and their measures; empty if it finds nothing or texture."""
-    try:
-        values, mask = heights_and_mask(scene.part, way)
-    except ValueError:  # too few gray levels for several classes
-        return []
-    outcomes: list[tuple[Recipe, Labels, dict[str, float]]] = []
-    for how in _SPLITS:
-        one = replace(way, split_touching=how)
-        labels = separated(values, mask, one)
-        if 0 < labels.max() <= _MAX_OBJECTS:
-            # Where nothing touches, all ways of splitting find the same.
-            same = (dict(measures) for _, other, measures in outcomes if np.array_equal(labels, other))
-            outcomes.append((one, labels, next(same, {}) or _measures(scene, labels)))
-    return outcomes
+def _score(measures: Mapping[str, float]) -> float:
+    return sum(weight * measures[name] for name, weight in _WEIGHTS.items())
 
 
 def _downsampled(plane: NDArray[Any], factor: int) -> Real:
@@ -402,6 +500,21 @@ def _ranks(values: Real) -> Real:
 
 def _measures(scene: _Scene, labels: Labels) -> dict[str, float]:
     """Compute `Proposal.measures`."""
+    each = _object_measures(scene, labels)
+    areas = each["area"]
+    return {
+        "closed": 1 - float(areas[each["at border"] > 0].sum() / areas.sum()),
+        "covered": float(np.mean(labels > 0)),
+        **{name: float(each[name].mean()) for name in ("contrast", "edge", "sharp", "round")},
+        "specks": float((areas < _SPECK).mean()),
+        "largest": float(areas.max() / areas.sum()),
+        "uneven": float(each["uneven"].mean()),
+        "unequal": float(np.median(np.abs(np.log(areas / np.median(areas))))),
+    }
+
+
+def _object_measures(scene: _Scene, labels: Labels) -> dict[str, Real]:
+    """Measures of each object (N,)."""
     count = int(labels.max())
     areas = np.bincount(labels.ravel(), minlength=count + 1)[1:].astype(np.float64)
     lengths = np.maximum(crofton_perimeters(labels, count), 1.0)
@@ -418,17 +531,18 @@ def _measures(scene: _Scene, labels: Labels) -> dict[str, float]:
         return np.where(pixels > 0, sums / np.maximum(pixels, 1), default)
 
     inside = mean(scene.levels, labels, ~ground, areas)
+    squares = mean(scene.levels**2, labels, ~ground, areas)
     contrast = np.abs(inside - mean(scene.levels, around, ground & (around > 0), inside))
     edge = mean(scene.edges, np.where(ground, next_to, labels), rim | (ground & (next_to > 0)), np.zeros(count))
     beyond = mean(scene.edges, around, ground & (around > 0) & (next_to == 0), edge)
     return {
-        "closed": 1 - float(areas[at_border[1:]].sum() / areas.sum()),
-        "covered": float(np.mean(~ground)),
-        "contrast": float(contrast.mean()),
-        "edge": float(edge.mean()),
-        "sharp": float((edge - beyond).mean()),
-        "round": float(np.minimum(4 * np.pi * areas / lengths**2, 1.2).mean()),
-        "specks": float((areas < _SPECK).mean()),
+        "area": areas,
+        "at border": at_border[1:].astype(np.float64),
+        "contrast": contrast,
+        "edge": edge,
+        "sharp": edge - beyond,
+        "round": np.minimum(4 * np.pi * areas / lengths**2, 1.2),
+        "uneven": np.sqrt(np.maximum(squares - inside**2, 0)),
     }
 
 

@@ -38,9 +38,10 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
 
     Notes
     -----
-    The weights of the score are a ridge regression of F1, at an intersection over union of 0.5, on images of nuclei
-    with manually corrected masks. For a study, propose for all images together and use one recipe: a choice per image
-    can create a spurious difference between groups.
+    The weights of the score are a ridge regression of F1, at an intersection over union of 0.5, on images of nuclei, of
+    steel and of particles with manual labels. Parts that are not image are left out; see `Outlines.ignore`. For a
+    study, propose for all images together and use one recipe: a choice per image can create a spurious difference
+    between groups.
 
     Examples
     --------

@@ -33,6 +33,16 @@ _SENTENCES = {
     "regions": "annotations and tiles, in which the detections lie",
     "nuclei": "nuclei of cells, whose own outlines are used",
     "ellipses": "ellipses, of which the table holds only the box",
+    "masked": "touching a part of the picture that is not image",
+    "bar rows": "information bar of {:g} rows",
+    "bar columns": "information bar of {:g} columns",
+    "frame rows": "frame of {:g} rows",
+    "frame columns": "frame of {:g} columns",
+    "corners": "corners without data",
+    "box": "boxes with letters",
+    "no data": "regions without data",
+    "scale bar": "scale bars",
+    "given": "regions given by ignore",
 }
 
 
@@ -71,6 +81,7 @@ class Reason(NamedTuple):
 
 
 AT_BORDER = Reason("border")
+MASKED = Reason("masked")
 VANISHED = Reason("vanished")
 EXTRA = Reason("pieces")
 NEGATIVE = Reason("negative")

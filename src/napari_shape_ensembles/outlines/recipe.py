@@ -1,7 +1,7 @@
 """The recipe: every parameter from an image to its outlines, each with its one default, range, unit and help."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, Self, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, Self, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ Method = Literal[
 ]
 Split = Literal["none", "distance", "intensity"]
 SmoothingUnit = Literal["pixel", "physical", "window"]
+#: Rows and columns of a rectangle.
+Place: TypeAlias = tuple[slice, slice]
 
 
 @runtime_checkable
@@ -65,7 +67,8 @@ class Recipe:
 
     method: Method = parameter(
         "otsu",
-        "Segmentation method: one threshold for the image, computed from its gray levels (otsu, li, triangle) or "
+        "Segmentation method; of images read from files, auto unless another is given. One threshold for the image, "
+        "computed from its gray levels (otsu, li, triangle) or "
         "given (manual); the best of several recipes, ranked without ground truth, which also sets bright or dark, "
         "smoothing, background and splitting (auto); above the local mean (local); the brightest of several "
         "classes (multi-otsu); above a low threshold and connected to pixels above a high one (hysteresis); the "
@@ -89,7 +92,8 @@ class Recipe:
     find: Finder | str | None = parameter(
         None,
         "Replaces method and clean-up: a model learned from painted objects, or the path of its file; the name of "
-        "an installed segmenter; or a function from an image to labels.",
+        "an installed segmenter, or of one in a Python of its own (cellpose, stardist, micro-sam; cellpose:cyto3 for "
+        "one of its models); or a function from an image to labels.",
         label="Model",
         group=_FIND,
     )
@@ -126,6 +130,14 @@ class Recipe:
         step=1,
         decimals=0,
         group=_FIND,
+    )
+    ignore: str = parameter(
+        "auto",
+        "Parts of the picture that are not image, which are masked before thresholds are computed: found (auto: "
+        "information bars, frames, letters, scale bars, corners without data), none, or rows and columns in pixels, "
+        'such as "448:512, :; 0:40, 0:200".',
+        group=_FIND,
+        expert=True,
     )
     threshold: float | None = parameter(
         None,
@@ -382,6 +394,8 @@ class Recipe:
             raise ValueError(
                 "pixel_size and unit go together: give both (on the command line --pixel-size and --unit), or neither"
             )
+        if self.ignore not in ("auto", "none"):
+            regions_of(self.ignore)
         if self.unit is not None:
             length_unit(self.unit)
 
@@ -414,3 +428,27 @@ class Recipe:
     def changed(self) -> dict[str, Any]:
         """Return the parameters that differ from the defaults, for a readable record."""
         return parameters.changed(self)
+
+
+def regions_of(text: str) -> list[Place]:
+    """Parse regions such as "448:512, :; 0:40, 0:200": rows and columns as in array slices, separated by semicolons.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    regions = []
+    for part in text.split(";"):
+        try:
+            rows, columns = (
+                slice(*(int(end) if end.strip() else None for end in side.split(":"))) for side in part.split(",")
+            )
+            if part.count(":") != 2:
+                raise ValueError
+        except ValueError:
+            raise ValueError(
+                f'ignore must be "auto", "none", or rows and columns such as "448:512, :; 0:40, 0:200", not {text!r}'
+            ) from None
+        regions.append((rows, columns))
+    return regions

@@ -155,7 +155,7 @@ def plot_study_ambiguity(study: SmoothingStudy, ax: "Axes | None" = None, *, tes
 
 
 def plot_study_sizes(study: SmoothingStudy, ax: "Axes | None" = None) -> "Axes":
-    """Plot the number of curves of A (squares) and B (triangles) over σ.
+    """Plot the number of curves of the first group (squares) and the second (triangles) over σ.
 
     Examples
     --------
@@ -169,8 +169,8 @@ def plot_study_sizes(study: SmoothingStudy, ax: "Axes | None" = None) -> "Axes":
     'curves'
     """
     ax = axes_of(ax)
-    for side, marker, sizes in zip("AB", "s^", study.sizes.T, strict=True):
-        ax.plot(study.sigmas, sizes, f"{marker}-", markersize=4, label=side)
+    for name, marker, sizes in zip(study.names, "s^", study.sizes.T, strict=True):
+        ax.plot(study.sigmas, sizes, f"{marker}-", markersize=4, label=name)
     ax.margins(y=0.15)
     ax.set_ylim(bottom=0)
     ax.set_ylabel("curves")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -87,8 +87,13 @@ class SmoothingStudy:
         return tuple(step.landscape for step in self.steps)
 
     @property
+    def names(self) -> tuple[str, str]:
+        """Names of the two groups, once a landscape has been computed."""
+        return next((landscape.names for landscape in self.landscapes if landscape is not None), ("A", "B"))
+
+    @property
     def sizes(self) -> Real:
-        """Curves in A and B at each σ, (S, 2); NaN if not traced (yet)."""
+        """Curves of both groups at each σ, (S, 2); NaN if not traced (yet)."""
         return np.array([step.sizes or (np.nan, np.nan) for step in self.steps], dtype=np.float64)
 
     @property
@@ -227,6 +232,7 @@ def smoothing_study(
     landmarks: WholeNumbers,
     settings: Settings | None = None,
     outlines: Outlines | None = None,
+    names: tuple[str, str] = ("A", "B"),
     executor: Any | None = None,
     progress: Listener | None = None,
 ) -> SmoothingStudy:
@@ -245,6 +251,8 @@ def smoothing_study(
         Settings of the comparisons.
     outlines : Outlines, optional
         Pixel size, unit, and criteria for outlines; the same for all images. `outline_smoothing` is ignored.
+    names : (str, str)
+        Names of the two groups.
     executor : None, concurrent.futures.Executor or dask.distributed.Client
         Runs the σ in parallel; the result is the same.
     progress : callable, optional
@@ -282,7 +290,9 @@ def smoothing_study(
         raise ValueError(f"sigmas must be a sequence of standard deviations in pixels, 0 or more, not {sigmas!r}")
     settings, outlines = settings or Settings(), outlines or Outlines()
     permutation_options(settings)  # raises early for settings that nested tests do not support
-    groups = _planes("A", masks_a), _planes("B", masks_b)
+    groups = {name: _planes(name, masks) for name, masks in zip(names, (masks_a, masks_b), strict=True)}
+    if len(groups) < 2:
+        raise ValueError(f"the two groups must have different names, not both {names[0]!r}")
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
 
     def study_of(steps: Sequence[Smoothed | None]) -> SmoothingStudy:
@@ -292,21 +302,23 @@ def smoothing_study(
     return run_study(job, {f"σ = {sigma:g}": float(sigma) for sigma in sweep}, study_of, executor, progress)
 
 
-def _planes(side: str, masks: Masks) -> Planes:
+def _planes(group: str, masks: Masks) -> Planes:
     """The images of one group."""
     one = isinstance(masks, np.ndarray) and masks.ndim == 2
     planes = [masks] if one else several(masks, "smoothing_study takes a mask or a list of masks for each group")
     arrays = tuple(np.asarray(plane) for plane in planes)
     if not arrays or any(array.ndim != 2 for array in arrays):
         shapes = [array.shape for array in arrays]
-        raise ValueError(f"group {side} holds images of shapes {shapes}: give one or more planes (rows, columns)")
+        raise ValueError(f"group {group} holds images of shapes {shapes}: give one or more planes (rows, columns)")
     return arrays
 
 
-def smoothed_landscape(groups: Sequence[Planes], outlines: Outlines, options: dict[str, Any], sigma: float) -> Smoothed:
+def smoothed_landscape(
+    groups: Mapping[str, Planes], outlines: Outlines, options: dict[str, Any], sigma: float
+) -> Smoothed:
     """Trace both groups at one σ, then compare them over ranks and landmarks."""
     report("tracing outlines")
-    a, b = (_traced(side, planes, outlines, sigma) for side, planes in zip("AB", groups, strict=True))
+    a, b = (_traced(name, planes, outlines, sigma) for name, planes in groups.items())
     sizes = len(a), len(b)
     try:
         with reporting(lambda step: report(step.name, result=Smoothed(sizes, step.result))):
@@ -316,7 +328,7 @@ def smoothed_landscape(groups: Sequence[Planes], outlines: Outlines, options: di
         return Smoothed(sizes, None, str(error), done=True)
 
 
-def _traced(side: str, planes: Planes, chosen: Outlines, sigma: float) -> Ensemble:
+def _traced(group: str, planes: Planes, chosen: Outlines, sigma: float) -> Ensemble:
     options: dict[str, Any] = {
         "smoothing": sigma,
         "scale": chosen.pixel_scale or (1.0, 1.0),
@@ -328,9 +340,9 @@ def _traced(side: str, planes: Planes, chosen: Outlines, sigma: float) -> Ensemb
     finer: dict[str, Any] = {"min_vertices": chosen.min_vertices, "min_length": chosen.min_length}  # of labels only
     traced = []
     for number, plane in enumerate(planes, start=1):
-        name = f"{side}{number}"
+        name = group if len(planes) == 1 else f"{group} {number}"
         is_mask = plane.dtype == bool or not np.any((plane != 0) & (plane != plane.max()))
         traced.append(
             trace_mask(plane, name=name, **options) if is_mask else extract_curves(plane, name=name, **options, **finer)
         )
-    return Ensemble.pooled(traced)
+    return Ensemble.pooled(traced, name=group)

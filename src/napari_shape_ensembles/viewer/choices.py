@@ -1,6 +1,7 @@
 """The user's choices in a viewer: the design table, the recipe, the settings, and the excluded curves."""
 
 import itertools
+import warnings
 import weakref
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,6 +13,7 @@ from psygnal import Signal
 
 from ..comparison import Settings
 from ..outlines import Outlines
+from ..outlines.external import choose_pythons
 from .designing import DesignTable
 from .inputs import Excluded, Ids, ImageRow, Plane, plane_of
 
@@ -93,6 +95,10 @@ class Choices:
         self.recipe_loaded = False  #: whether the recipe is from a settings file, even one that sets no field
         default = Settings()
         self.settings = replace(default, **{name: preferred(name, getattr(default, name)) for name in PREFERRED})
+        try:
+            choose_pythons(preferred("segmenters", ""))
+        except ValueError as error:
+            warnings.warn(f"napari's preferences: {error}", stacklevel=2)
         self.design = DesignTable(viewer)
         self.exclusions = Exclusions(self.dims)
 

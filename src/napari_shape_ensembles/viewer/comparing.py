@@ -32,6 +32,7 @@ from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import recipe_of
 from ..mmd.dependence import DependenceTest
+from ..palette import lay_out
 from ..progress import as_part, report
 from .choices import Choices
 from .curves.side_by_side import SideBySide
@@ -495,7 +496,7 @@ class ComparisonTask(Task[Comparison]):
     def overrule(self) -> None:
         """Show the cases despite serious faults of the outlines, as the user has checked them."""
         if self.has_result:
-            self.start_secondary_job(partial(overruled, self.shown, self.answer), self._on_overruled)
+            self.start_secondary_job(partial(overrule_faults, self.shown, self.answer), self._on_overruled)
 
     def _on_overruled(self, results: tuple[DisplayedResult | None, Answer | None]) -> Iterator[None]:
         shown, self.answer = results
@@ -771,6 +772,7 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
         with file_errors_named(paths[0]):
             report("drawing the figure", 1, 5)
             figure = answer_figure(result, known)
+            lay_out(figure)
             folder.mkdir(parents=True, exist_ok=True)  # as late as this: a cancelled export leaves no empty folder
             for path in paths[:2]:
                 with style(), replacing(path) as file:
@@ -795,7 +797,9 @@ def checked(shown: DisplayedResult) -> DisplayedResult:
     return prepared(robustness_of(shown.result).judged(shown))
 
 
-def overruled(shown: DisplayedResult | None, answer: Answer | None) -> tuple[DisplayedResult | None, Answer | None]:
+def overrule_faults(
+    shown: DisplayedResult | None, answer: Answer | None
+) -> tuple[DisplayedResult | None, Answer | None]:
     """Return a result whose cases are shown despite serious faults of the outlines."""
     report("showing the answer")
     answer = answer and overruled_answer(answer)

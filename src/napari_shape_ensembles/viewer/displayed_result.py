@@ -193,7 +193,7 @@ def doubts_of(result: Comparison) -> list[str]:
     return [words for words in result.warnings if "in two ways" in words or "π/4" in words]
 
 
-def counts_of(ensemble: Ensemble) -> list[str]:
+def count_lines(ensemble: Ensemble) -> list[str]:
     """Return the numbers of curves per image, if several, and the numbers left out with reasons."""
     images = Counter(ensemble.images.tolist())
     several = [f"{name}: {counted(count, 'curve')}" for name, count in images.items()] if len(images) > 1 else []

@@ -104,7 +104,7 @@ def compare_groups(sources: Sources, run_inputs: RunInputs) -> Answer:
             ensembles.append(usable(image, (ensembles or [image])[0].unit))
     titles = list(run_inputs.names)
     if not rows:
-        titles, left = _titles(run_inputs.names, sources), iter(ensembles)
+        titles, left = titles_of_groups(run_inputs.names, sources), iter(ensembles)
         ensembles = [one for own in sources for one in with_own_ids([*itertools.islice(left, len(own))])]
     groups = [title for title, own in zip(titles, sources, strict=True) for _ in own]
     header, *cells = rows or [(), *(() for _ in images)]
@@ -124,7 +124,7 @@ def compare_groups(sources: Sources, run_inputs: RunInputs) -> Answer:
     return answer_of(result, requested, notes, groups=in_order) if rows else Answer(result, in_order)
 
 
-def _titles(names: Sequence[str], sources: Sources) -> list[str]:
+def titles_of_groups(names: Sequence[str], sources: Sources) -> list[str]:
     """Return names of two groups: those of their images for groups called A and B only."""
     titles = [
         pooled_name([source.name for source in own]) if name in SIDES else name

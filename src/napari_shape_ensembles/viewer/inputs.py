@@ -410,15 +410,16 @@ def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) 
         if source.kind == "shapes":
             curves = [outline * source.scale for outline in source.data]
             return Ensemble(curves, name=source.name, unit=source.unit, dropped=source.left_out)
-        labels = source.data
+        labels, ignored = source.data, None
         if source.kind == "image":
             with as_part(next(steps), 0, f"segmenting {source.name}: "):
-                labels = recipe.labels(source.data)
+                ignored = recipe.ignored(source.data)
+                labels = recipe.labels(source.data, ignored=ignored)
         report(f"tracing {source.name}", next(steps))
         cut = 0
         if source.region is not None:
             labels, cut = objects_inside(labels, source.region, keep_cut=recipe.keep_border)
-        found = recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name)
+        found = recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name, ignored=ignored)
         return also_left_out(found, AT_BORDER, cut) if cut else found
     except ValueError as error:
         raise ValueError(f"{source.name}: {error}") from error
@@ -452,7 +453,7 @@ def trace_sides(
     for images, side in zip(sides, sources, strict=True):
         images += [trace_image(source, recipe, next(left_out), steps) for source in side]
     a, b = (
-        images[0] if len(images) == 1 and not name else _pooled(images, name)
+        images[0].derived(images[0].curves, name=name or images[0].name) if len(images) == 1 else _pooled(images, name)
         for images, name in zip(sides, names or ("", ""), strict=True)
     )
     return a, b

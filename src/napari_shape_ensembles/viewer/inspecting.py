@@ -56,7 +56,7 @@ class InspectionTask(Task[Inspection]):
     Attributes
     ----------
     a, b : ChosenLayer
-        The layers to inspect; B is optional.
+        The layers to inspect; the second is optional.
     question : str
         One of `QUESTIONS`.
     layers : ReviewLayers
@@ -120,7 +120,7 @@ class InspectionTask(Task[Inspection]):
     # The run.
 
     def label_sets(self) -> list[Labels]:
-        """Return the visible 2D Labels layers with the shape and scale of A, each by one annotator."""
+        """Return the visible 2D Labels layers with the shape and scale of the first layer, each by one annotator."""
         a = self.a.chosen()
         return [
             layer
@@ -135,7 +135,7 @@ class InspectionTask(Task[Inspection]):
         ]
 
     def current_inputs(self) -> RunInputs:
-        """Return A and B, if chosen, or the label sets, and the question; excluded curves are inspected too."""
+        """Return the layers, if chosen, or the label sets, and the question; excluded curves are inspected too."""
         if self.question == ANNOTATORS:
             a, b = tuple(weakref.ref(layer) for layer in self.label_sets()), tuple[Any, ...]()
         else:
@@ -151,7 +151,7 @@ class InspectionTask(Task[Inspection]):
             several = len(self.label_sets()) > 1
             return "" if several else "Show two or more labels layers of the same image, one per annotator."
         if a == b:
-            return "Choose two different layers, or none for B."
+            return "Choose two different layers, or none as the second."
         if self.question == AGREE and (b is None or isinstance(a, Shapes) or isinstance(b, Shapes)):
             return "Choose two labels layers (or images) of the same scene."
         return ""
@@ -625,10 +625,11 @@ def _is_correction(labels: NDArray[Any], corrected: CorrectedLabels) -> bool:
 
 def inspect_disagreement(images: Sequence[ReviewedImage], recipe: Outlines, settings: Settings) -> InspectionOutcome:
     """Rank the objects of two segmentations of an image by disagreement."""
-    first, *_ = sources = [image.source for image in images]
+    first, second = sources = [image.source for image in images]
     one, other = (recipe.labels(source.data) if source.kind == "image" else source.data for source in sources)
     scale = tuple(first.scale)
-    result = disagreement((one, other), settings, outlines=recipe, scale=scale, unit=first.unit)
+    names = first.name, second.name
+    result = disagreement((one, other), settings, outlines=recipe, scale=scale, unit=first.unit, names=names)
     return InspectionOutcome.of(Review(result), [replace(image, plane=None) for image in images])
 
 

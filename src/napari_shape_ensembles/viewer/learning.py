@@ -17,8 +17,10 @@ from skimage.measure import label
 
 from ..outlines import ObjectModel, Outlines, learn_objects, propose
 from ..outlines.proposals import (
+    DOUBTFUL,
     PROPOSED_FIELDS,
     Proposal,
+    candidate_examples,
     describe_finding,
     places_tried,
     reason_not_tried,
@@ -129,11 +131,16 @@ class LearningTask(Task[ObjectModel]):
                 if isinstance(layer, Image) and not is_own(layer) and not are_disjoint([image, layer], self.choices):
                     layer.visible = False
 
-    def click(self) -> None:
-        """Let clicks on previewed objects add them as examples, and clicks on examples remove them."""
+    def click(self, candidates: NDArray[np.int32] | None = None) -> None:
+        """Let clicks on previewed objects add them as examples, and clicks on examples remove them.
+
+        Candidates are added as examples if the image has none yet.
+        """
         self.paint()
         for image, layer in self.examples():
             if image is self.segmentation.image.chosen():
+                if candidates is not None and candidates.shape == layer.data.shape and not np.any(layer.data):
+                    layer.data_setitem(np.nonzero(candidates), candidates[candidates > 0] + BACKGROUND)
                 layer.mode = "pan_zoom"
                 self.clicking = True
         self.changed.emit()
@@ -294,6 +301,7 @@ class Proposed:
     images: int  #: number of images on which they were tried
     pictured: int  #: index of the image, among those given, that the thumbnails show
     refused: list[tuple[str, str]]  #: (name, reason) of images that cannot be segmented, or by no recipe
+    candidates: NDArray[np.int32] | None = None  #: for examples in the pictured image, if the best is doubtful
 
 
 class ProposingTask(Task[Proposed]):
@@ -389,6 +397,17 @@ class ProposingTask(Task[Proposed]):
         super().on_cancelled()
         self._tried = frozenset()
 
+    def candidates(self) -> NDArray[np.int32] | None:
+        """Candidates for examples in the image chosen in *Segment curves*; None unless the best proposal is doubtful.
+
+        They are marked as examples before any are painted, and a click removes a wrong one.
+        """
+        image = self.segmentation.image.chosen()
+        if self.result is None or self.run_inputs is None or image is None:
+            return None
+        pictured = self.run_inputs.layers[0][self.result.pictured]()
+        return self.result.candidates if pictured is image else None
+
     def choose(self, number: int) -> None:
         """Apply the recipe of a proposal to all images."""
         if self.result is not None:
@@ -417,6 +436,8 @@ class ProposingTask(Task[Proposed]):
         if self.recipe_with(self.result.proposals[0]) == self.choices.recipe:
             tried = counted(self.result.images, "image")
             words.insert(0, f"The best of several tried on {tried} is used: {describe_finding(best)}.")
+            if self.result.proposals[0].is_doubtful:
+                words.insert(0, f"⚠ {DOUBTFUL}: under By example, Click objects marks five candidates.")
         return "\n".join(words)
 
     def keep_largest(self, on: bool) -> None:
@@ -434,7 +455,8 @@ def propose_recipes(images: list[tuple[str, NDArray[Any]]], recipe: Any) -> Prop
         if not any(proposal.finds[place] for proposal in found):
             refused.append((name, "no recipe finds objects in it"))
     pictured = next((place for place, reason in enumerate(reasons) if not reason), 0)
-    return Proposed(varied(found, _MAX_PROPOSALS), len(usable), pictured, refused)
+    candidates = candidate_examples(images[pictured][1], found) if found and found[0].is_doubtful else None
+    return Proposed(varied(found, _MAX_PROPOSALS), len(usable), pictured, refused, candidates)
 
 
 #: Number of proposals shown.

@@ -11,7 +11,7 @@ from ..comparison import Settings
 from ..outlines import ObjectModel, Outlines
 from ..outlines.units import UNIT_SYMBOLS
 from ..words import counted
-from .displayed_result import DisplayedResult, counts_of, settings_lines, tests_of
+from .displayed_result import DisplayedResult, count_lines, settings_lines, tests_of
 from .inputs import Excluded, Source, Sources, pooled_name
 
 
@@ -30,7 +30,7 @@ def text_of(shown: DisplayedResult, changed: Sequence[str] = ()) -> str:
     lines.append("")
     for side, ensemble in (("A", result.a), ("B", result.b)):
         curves = f"{counted(len(ensemble), 'curve')} in {UNIT_SYMBOLS.get(ensemble.unit, ensemble.unit)}"
-        lines.append(f"{side}: {ensemble.name}, {'; '.join([curves, *counts_of(ensemble)])}")
+        lines.append(f"{side}: {ensemble.name}, {'; '.join([curves, *count_lines(ensemble)])}")
     lines += ["", *settings_lines(shown.recipe, result.settings)]
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     return "\n".join([*lines, versions])

@@ -21,15 +21,16 @@ from napari.utils.colormaps import Colormap
 from numpy.typing import NDArray
 from psygnal import Signal
 from scipy import ndimage
-from skimage.segmentation import relabel_sequential
+from skimage.segmentation import find_boundaries, relabel_sequential
 
 from ..outlines import Ensemble, Outlines, Quality, content_of, objects_of_classes, quality
 from ..outlines.finders import model_of
 from ..outlines.gate import Finding
 from ..outlines.learned import PixelFeatures
 from ..outlines.methods import NEIGHBOURS
+from ..outlines.not_image import NotImage
 from ..outlines.proposals import best_recipe
-from ..outlines.reasons import AT_BORDER, Reason, too_small
+from ..outlines.reasons import AT_BORDER, MASKED, Reason, too_small
 from ..outlines.recipe import TILINGS
 from ..outlines.recognise import Content, as_labels, drawn_outlines
 from ..outlines.tracing import has_holes, label_plane
@@ -617,7 +618,8 @@ def exact_preview(source: Source, recipe: Outlines, features: FeatureCache) -> P
     if source.kind == "labels":
         return preview_of(relabel_sequential(label_plane(source.data))[0], source, recipe)
     image: Any = source.data if model_of(recipe.find) is None else features.of(source.data)
-    return preview_of(recipe.labels(image), source, recipe)
+    ignored = recipe.ignored(source.data)
+    return preview_of(recipe.labels(image, ignored=ignored), source, recipe, ignored)
 
 
 def contents_of(sources: Mapping[Ref, Source]) -> dict[Ref, Content]:
@@ -660,7 +662,8 @@ def verdict_on(
             if labels is None:
                 traced.append(trace(source, recipe))
                 continue
-            traced.append(recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name))
+            pixel, ignored = tuple(source.scale), recipe.ignored(source.data) if source.kind == "image" else None
+            traced.append(recipe.trace(labels, scale=pixel, unit=source.unit, name=source.name, ignored=ignored))
             if count := drawn_outlines(source.data):
                 words = f"{source.name}: {count} closed colored lines are drawn on it and segmented with it"
                 drawn.append(Finding("drawn", source.name, False, words))
@@ -691,7 +694,7 @@ def draft_and_exact_preview(source: Source, recipe: Outlines, features: FeatureC
     if recipe.find is not None:
         if (model := model_of(recipe.find)) is not None and max(rows, columns) > _DRAFT_PX:
             coarse = model.labels(features.of(source.data), step=int(np.ceil(max(rows, columns) / _DRAFT_PX)))
-            report("segmenting", result=preview_of(coarse, source, recipe, draft=True))
+            report("segmenting", result=preview_of(coarse, source, recipe, recipe.ignored(source.data), draft=True))
         return exact_preview(source, recipe, features)
     slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none"
     takes_long = recipe.method in TILINGS or any(slow)
@@ -709,8 +712,9 @@ def draft_and_exact_preview(source: Source, recipe: Outlines, features: FeatureC
 
 def draft_of(source: Source, recipe: Outlines, factor: int) -> Preview:
     """Return the preview of an image downsampled by a factor, of the size of the image."""
-    coarse = recipe.at_resolution(1 / factor).labels(downsampled(source.data, factor))
-    preview = preview_of(coarse, source, recipe, factor=factor, draft=True)
+    ignored = recipe.ignored(source.data).coarse(factor)
+    coarse = recipe.at_resolution(1 / factor).labels(downsampled(source.data, factor), ignored=ignored)
+    preview = preview_of(coarse, source, recipe, ignored, factor=factor, draft=True)
 
     def enlarged(pixels: NDArray[Any]) -> NDArray[Any]:
         large = pixels.repeat(factor, axis=0).repeat(factor, axis=1)
@@ -732,9 +736,17 @@ def downsampled(image: NDArray[Any], factor: int) -> NDArray[Any]:
 
 
 def preview_of(
-    labels: LabelImage, source: Source, recipe: Outlines, *, factor: int = 1, draft: bool = False
+    labels: LabelImage,
+    source: Source,
+    recipe: Outlines,
+    ignored: NotImage | None = None,
+    *,
+    factor: int = 1,
+    draft: bool = False,
 ) -> Preview:
     """Return a preview that distinguishes objects that would become curves from those left out.
+
+    Parts of the picture that are not image are outlined like what is left out.
 
     A pixel of the labels is as wide as `factor` pixels of the image.
     """
@@ -744,9 +756,15 @@ def preview_of(
     small = exists & (sizes < recipe.min_area)
     cut = np.zeros(len(sizes), dtype=bool)
     cut[[*labels[0], *labels[-1], *labels[:, 0], *labels[:, -1]]] = not recipe.keep_border
+    counts = {too_small(recipe.min_area): int(small.sum()), AT_BORDER: int((exists & cut & ~small).sum())}
+    if ignored:
+        labels = np.where(ignored.mask, 0, labels)
+        masked = np.zeros(len(sizes), dtype=bool)
+        masked[ignored.cut(labels)] = not recipe.keep_border
+        counts |= {MASKED: int((exists & masked & ~cut & ~small).sum()), **ignored.reasons}
+        cut |= masked
     out = small | (exists & cut)
     kept = exists & ~out
-    counts = {too_small(recipe.min_area): int(small.sum()), AT_BORDER: int((out & ~small).sum())}
     # Pixels on both sides of every label boundary; dotted if only left-out objects are adjacent.
     solid, dotted = np.zeros(labels.shape, dtype=bool), np.zeros(labels.shape, dtype=bool)
     for here, there in NEIGHBOURS:
@@ -756,6 +774,8 @@ def preview_of(
             beside = marks[one] | marks[other]
             for side in (here, there):
                 lines[side][rows[beside], columns[beside]] = True
+    if ignored:
+        dotted |= find_boundaries(ignored.mask, mode="inner")
     filled = 0 if recipe.holes else np.count_nonzero(kept & has_holes(labels))
     rows, columns = np.nonzero(dotted)
     dotted[rows, columns] = (rows + columns) % 6 < 3
@@ -812,9 +832,11 @@ def run_segmentation(
         name = f"{source.name}{' plane ' if place else ''}{', '.join(map(str, place))}"
         try:
             with as_part(2 * index, total, f"segmenting {name}: "):
-                sheets.append(recipe.labels(np.asarray(data[place])))
+                ignored = recipe.ignored(data[place])
+                sheets.append(recipe.labels(np.asarray(data[place]), ignored=ignored))
             report(f"tracing {name}", 2 * index + 1, total)
-            found = recipe.trace(sheets[-1], scale=tuple(source.scale), unit=source.unit, name=source.name)
+            pixel = tuple(source.scale)
+            found = recipe.trace(sheets[-1], scale=pixel, unit=source.unit, name=source.name, ignored=ignored)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
         ensembles.append(found)

@@ -21,6 +21,7 @@ from ..studies import ChoiceStudy, DecisionLandscape, SmoothingStudy, choice_stu
 from ..studies.choices import CHOICES, COARSENING
 from ..studies.ranges import LANDSCAPE, SMOOTHING, numbers
 from .choices import Choices
+from .experimenting import titles_of_groups
 from .inputs import Excluded, LayersOfSides, Sources, trace_sides
 from .task import CANCELLED, JobFunction, JobSteps, RunInputs, Task
 
@@ -137,7 +138,8 @@ class SweepTask(StudyTask[SweptStudy]):
     def current_inputs(self) -> RunInputs:
         """Return the samples and ranges, with the swept parameters at their defaults."""
         (recipe, settings), excluded = self.parts(), self.excluded(self.choices.design.sides())
-        return replace(super().current_inputs(), recipe=recipe, settings=settings, excluded=excluded, more=self.more())
+        run_inputs = replace(super().current_inputs(), names=tuple(self.choices.design.samples))
+        return replace(run_inputs, recipe=recipe, settings=settings, excluded=excluded, more=self.more())
 
     def excluded(self, sides: LayersOfSides) -> Excluded:
         return self.choices.exclusions.of(chain(*sides), self.choices.recipe)
@@ -189,7 +191,7 @@ class LandscapeTask(SweepTask[DecisionLandscape]):
     }
 
     def study_function(self, sources: Sources, run_inputs: RunInputs) -> JobFunction:
-        return partial(landscape_of, sources, *self.parts(), run_inputs.excluded, **self.values())
+        return partial(landscape_of, sources, *self.parts(), run_inputs, **self.values())
 
     def load(self, place: tuple[int, int]) -> None:
         assert self.result is not None
@@ -235,7 +237,8 @@ class SmoothingTask(SweepTask[SmoothingStudy]):
         return tuple(frozenset() for _ in chain(*sides))
 
     def study_function(self, sources: Sources, run_inputs: RunInputs) -> JobFunction:
-        return partial(smoothing_of, sources, *self.parts(), merge=self.merge, **self.values())
+        names = titles_of_groups(run_inputs.names, sources)
+        return partial(smoothing_of, sources, *self.parts(), names=names, merge=self.merge, **self.values())
 
     @property
     def sigma(self) -> float | None:
@@ -284,15 +287,15 @@ def choices_of(sources: Sources, recipe: Outlines, settings: Settings, excluded:
 
 
 def landscape_of(
-    sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded, **ranges: Any
+    sources: Sources, recipe: Outlines, settings: Settings, run_inputs: RunInputs, **ranges: Any
 ) -> DecisionLandscape:
     """Trace two samples, then compare them over ranks and numbers of landmarks."""
-    a, b = trace_sides(sources, recipe, excluded)
+    a, b = trace_sides(sources, recipe, run_inputs.excluded, titles_of_groups(run_inputs.names, sources))
     return decision_landscape(a, b, settings=settings, **ranges)
 
 
 def smoothing_of(
-    sources: Sources, recipe: Outlines, settings: Settings, *, merge: bool, **ranges: Any
+    sources: Sources, recipe: Outlines, settings: Settings, *, names: Sequence[str], merge: bool, **ranges: Any
 ) -> SmoothingStudy:
     """Segment the images of two samples, then sweep the smoothing of their outlines.
 
@@ -316,4 +319,4 @@ def smoothing_of(
         except ValueError as error:
             raise ValueError(f"{source.name}: {error}") from error
     a, b = ([labels > 0 for labels in side] if merge else side for side in found)
-    return smoothing_study(a, b, settings=settings, outlines=recipe, **ranges)
+    return smoothing_study(a, b, settings=settings, outlines=recipe, names=(names[0], names[1]), **ranges)

@@ -111,7 +111,8 @@ class AnswerPage(TaskPage):
         self._settings_timer.start()  # once it is laid out
 
     def _show_reference(self) -> None:
-        """Unfold the reference, if there is one."""
+        """Unfold the reference, if there is one, and watch whether its result goes out of date."""
+        self.session.referring.activate()
         self.reference.show_state()
         if self.session.referring.reference is not None:
             self.of_reference.fold(False)

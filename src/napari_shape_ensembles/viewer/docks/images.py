@@ -403,6 +403,10 @@ class DesignView(QTableWidget):
         self.setIconSize(QSize(_ICON_PX, _ICON_PX))
         self.setMinimumHeight(150)
         self.setAccessibleName("Design table")
+        self.setToolTip(
+            "The images and their groups. What is typed with several rows selected is entered in all of them; Ctrl+V "
+            "pastes from a spreadsheet, Delete empties the selected cells."
+        )
         self._headings: list[str] = []
         self._layers: list[weakref.ref[Row]] = []
 

@@ -76,8 +76,7 @@ class InspectCurves(TaskPage):
         self._top.setRowVisible(self.sets, several)
         self._top.setRowVisible(self.b, not several)
         two = task.b.chosen() is not None and not several
-        for control, (one, of_two) in ((self.a, ("Layer", "A")), (self.b, ("Second", "B"))):
-            self._top.labelForField(control).setText(of_two if two else one)
+        self._top.labelForField(self.a).setText("First" if two else "Layer")
         self.message.show_text(task.message)
         for part in (self.queue, self.score_row):
             part.setVisible(result is not None)
@@ -95,4 +94,5 @@ class InspectCurves(TaskPage):
                 self._shown_result = task.rows
                 self.verdict.show_text(result.sentence)
                 a, *b = scores(result)
-                self.colorbar.show_values(SCORE, score_limits(result), a, b[0] if b else np.empty(0), "", ("A", "B"))
+                names = ("", "") if result.comparison is None else result.comparison.names
+                self.colorbar.show_values(SCORE, score_limits(result), a, b[0] if b else np.empty(0), "", names)

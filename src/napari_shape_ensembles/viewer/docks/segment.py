@@ -45,7 +45,7 @@ class SegmentCurves(TaskPage):
             napari_viewer,
             task,
             run="Add a labels layer and a shapes layer with the outlines and their measures",
-            run_again="",
+            run_again="Make them again, from the image as it is now",
         )
         self.run_button.setText("&Make labels and outlines")
         self.run_button.setToolTip(self.run_button.toolTip().removesuffix(" (Enter)"))
@@ -81,7 +81,8 @@ class SegmentCurves(TaskPage):
         self.other_ways = Section("Proposals", self.proposals)
         found = self.count, self.sizes, self.verdict, self.labels, self.classes
         state = self.reason, self.step, self.progress, self.stale, self.message
-        ways = self.other_ways, Section("By example", self.by_example), self.settings
+        self.examples = Section("By example", self.by_example)
+        ways = self.other_ways, self.examples, self.settings
         self.scroll = scrolling(self, top, *found, *state, *ways)
         self._settings_timer = single_shot_timer(self, self._scroll_to_settings)
         self.bind(self.form, "recipe")
@@ -180,12 +181,13 @@ class SegmentCurves(TaskPage):
         self._offer_proposals()
 
     def _offer_proposals(self) -> None:
-        """Expand the proposals if there are any, or if the outlines are fragmented."""
+        """Expand the proposals if there are any, or if the outlines are fragmented; examples if these are doubtful."""
         broken = any(finding.check == "specks" for finding in self.segmentation.verdict.quality.serious)
         proposed = self.session.proposing.result
         offered = broken or (proposed is not None and bool(proposed.proposals))
         if offered and not self._offered:
-            self.other_ways.fold(False)
+            doubtful = proposed is not None and proposed.candidates is not None
+            (self.examples if doubtful else self.other_ways).fold(False)
         self._offered = offered
 
 

@@ -36,7 +36,7 @@ class ByExample(QWidget):
         self.click = button(
             "Click objects",
             "A click on an outlined object makes it an example, with Shift background.\n"
-            "A click on an example removes it.",
+            "A click on an example removes it. If the outlines are doubtful, five candidates are marked first.",
         )
         self.learn = button("L&earn", "Learn from all painted images, and outline all images with one model")
         self.live = QCheckBox("After every stroke")
@@ -50,7 +50,7 @@ class ByExample(QWidget):
         self.painted, self.message = wrapped_label(), wrapped_label()
         self.paint.clicked.connect(self._paint_object)
         self.background.clicked.connect(self._paint_background)
-        self.click.clicked.connect(task.click)
+        self.click.clicked.connect(lambda: task.click(session.proposing.candidates()))
         self.learn.clicked.connect(task.run)
         self.live.toggled.connect(self._set_live)
         self.correct.clicked.connect(self.corrected)

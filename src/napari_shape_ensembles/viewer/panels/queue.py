@@ -8,6 +8,7 @@ from qtpy.QtGui import QKeySequence, QShortcut
 from qtpy.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QLineEdit, QTableView, QWidget
 
 from ...inspection.reviewing import FIXES
+from ...words import shortened
 from ..inspecting import KEYS, ORDERS, InspectionTask
 from .fonts import with_label_font
 from .widgets import (
@@ -219,7 +220,8 @@ class QueueModel(QAbstractTableModel):
                 return Qt.CheckState.Checked if excluded else Qt.CheckState.Unchecked
             return None
         result = self._task.result
-        side = f"{'AB'[row['image']]} " if result is not None and len(result.ensembles) > 1 else ""
+        compared = None if result is None else result.comparison
+        side = "" if compared is None else f"{shortened(compared.names[row['image']])} "
         texts = {
             "label": f"{_VERDICT_MARKS[row['mark']]}{side}{row['label'] if row['label'] > 0 else 'none'}",
             "score": f"{row['score']:.2f}",

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 from ...comparison.answer import titles_of
 from ...comparison.verdict import INCONCLUSIVE, ROW_SENTENCES
 from ...words import counted
-from ..displayed_result import DisplayedResult, counts_of, doubts_of, settings_lines, tests_of
+from ..displayed_result import DisplayedResult, count_lines, doubts_of, settings_lines, tests_of
 from .distributions import NullPlot
 from .widgets import Entries, Section, button, column, menu_button, tip, wrapped_label
 
@@ -99,7 +99,7 @@ class ResultsPanel(QWidget):
             details = []
             for title, ensemble in zip(titles_of(result), (result.a, result.b), strict=True):
                 curves = f"<b>{escape(title)}</b>: {counted(len(ensemble), 'curve')}, in {escape(ensemble.unit)}"
-                details.append("<br>&nbsp;&nbsp;".join([curves, *map(escape, counts_of(ensemble))]))
+                details.append("<br>&nbsp;&nbsp;".join([curves, *map(escape, count_lines(ensemble))]))
             self.details.setText("".join(f"<p>{paragraph}</p>" for paragraph in details))
             self.used.setText("\n".join(settings_lines(shown.recipe, result.settings)))
             self.table.mark(result.case)

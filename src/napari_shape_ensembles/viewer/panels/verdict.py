@@ -58,16 +58,12 @@ class VerdictPanel(QWidget):
             )
             interval = tested if "times" in known.sentence else ""
             note = f"⚠ {result.note}." if result.note else ""
-            faults = "⚠ Shown despite faults of the outlines." if overruled(result) else ""
+            is_overruled = result.settings.overrule and bool(result.quality.serious)
+            faults = "⚠ Shown despite faults of the outlines." if is_overruled else ""
             more = (said, known.missed, known.scope, note, faults, interval, known.formless)
             beside = " ".join(words for words in more if words)
         self.sentence.show_text(words)
         self.beside.show_text(beside)
-
-
-def overruled(result: Comparison) -> bool:
-    """Return whether a result is shown despite faults of the outlines that would withhold it."""
-    return result.settings.overrule and bool(result.quality.serious)
 
 
 class ImageDots(Drawing):

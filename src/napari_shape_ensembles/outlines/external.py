@@ -1,0 +1,194 @@
+"""Segmenters in Python environments of their own: another process, with which files are exchanged."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..progress import Stopped, report
+
+#: Environment variable that names the Python of each segmenter: "cellpose=/opt/cellpose/bin/python; stardist=…".
+VARIABLE = "NAPARI_SHAPE_ENSEMBLES_SEGMENTERS"
+#: Packages that the worker can run.
+PACKAGES = ("cellpose", "stardist", "micro-sam")
+
+_WORKER = Path(__file__).with_name("external_worker.py")
+# Interval in seconds at which a running process is polled, and the time allowed for a version and for an image.
+_POLL_S, _VERSION_LIMIT_S, _LIMIT_S = 0.1, 120.0, 3600.0
+# Number of the last characters of its messages that an error quotes.
+_QUOTED = 300
+# Pythons given in a form, which take precedence over the environment variable.
+_chosen: dict[str, str] = {}
+
+
+def choose_pythons(text: str) -> None:
+    """Set the Python of each segmenter, in the form of the environment variable; "" for none.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    found = _parsed(text)
+    _chosen.clear()
+    _chosen.update(found)
+
+
+def pythons() -> dict[str, str]:
+    """Return the Python of each segmenter that has one, by the name of its package."""
+    return _parsed(os.environ.get(VARIABLE, "")) | _chosen
+
+
+def _parsed(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(";") if part.strip()]
+    for name, _, python in pairs:
+        if name.strip() not in PACKAGES or not python.strip():
+            raise ValueError(
+                f"{name.strip()!r} in {text!r} is not a segmenter with its Python: write it as "
+                f"{PACKAGES[0]}=/path/to/python; the segmenters are {', '.join(PACKAGES)}"
+            )
+    return {name.strip(): python.strip() for name, _, python in pairs}
+
+
+@dataclass(frozen=True)
+class External:
+    """A segmenter in another environment, as a function from an image to labels.
+
+    Attributes
+    ----------
+    package, model, version : str
+        The name of the package; of one of its models, empty for its default; and the version of the package that is
+        required, empty for any.
+    python : str
+        Path of the Python that has the package.
+    """
+
+    package: str
+    model: str
+    version: str
+    python: str
+
+    @classmethod
+    def named(cls, find: str) -> "External | None":
+        """Return the segmenter of a name such as "cellpose", "cellpose:cyto3" or "cellpose:cyto3==3.1.1"; else None.
+
+        Raises
+        ------
+        ValueError
+            If it is one, and no Python is given for it.
+        """
+        name, _, version = find.partition("==")
+        package, _, model = name.partition(":")
+        if package not in PACKAGES:
+            return None
+        if package not in pythons():
+            raise ValueError(
+                f"{package} runs in a Python of its own: give its path in napari's preferences, or in the environment "
+                f"variable {VARIABLE} as {package}=/path/to/python"
+            )
+        return cls(package, model, version, pythons()[package])
+
+    def __str__(self) -> str:
+        return self.package + (self.model and f":{self.model}") + (self.version and f"=={self.version}")
+
+    def installed(self) -> str:
+        """Return the version of the package in its environment."""
+        return self._run(_VERSION_LIMIT_S, f"asking for the version of {self.package}", self.package).strip()
+
+    def __call__(self, image: Any) -> NDArray[Any]:
+        """Return what the segmenter returns for an image.
+
+        Raises
+        ------
+        ValueError
+            For another version than the required one, and if the process ends without labels.
+        """
+        if self.version and (installed := self.installed()) != self.version:
+            raise ValueError(
+                f"{self.package} {installed} is installed, and the recipe was made with {self.version}: install that, "
+                f"or take find={str(External(self.package, self.model, '', self.python))!r}"
+            )
+        with TemporaryDirectory(prefix="shape-ensembles-") as folder:
+            given, returned = Path(folder, "image.npy"), Path(folder, "labels.npy")
+            np.save(given, np.asarray(image))
+            self._run(_LIMIT_S, f"segmenting with {self}", self.package, self.model, str(given), str(returned))
+            if not returned.exists():
+                raise ValueError("it ended without labels")
+            try:
+                labels: NDArray[Any] = np.load(returned, allow_pickle=False)
+            except ValueError as error:
+                raise ValueError(f"it returned no array: {error}") from error
+        return labels
+
+    def _run(self, limit: float, step: str, *arguments: str) -> str:
+        """Run the worker until it ends, and return what it prints."""
+        with TemporaryDirectory(prefix="shape-ensembles-") as folder:
+            texts = Path(folder, "out.txt"), Path(folder, "messages.txt")
+            with texts[0].open("wb") as out, texts[1].open("wb") as messages:
+                try:
+                    process = subprocess.Popen(
+                        [self.python, str(_WORKER), *arguments],
+                        stdin=subprocess.DEVNULL,
+                        stdout=out,
+                        stderr=messages,
+                        start_new_session=sys.platform != "win32",
+                    )
+                except OSError as error:
+                    raise ValueError(f"its Python {self.python} cannot be started: {error.strerror}") from error
+                try:
+                    self._wait(process, limit, step)
+                finally:
+                    _end(process)
+            printed, said = (text.read_text(encoding="utf-8", errors="replace") for text in texts)
+        if process.returncode:
+            raise ValueError(f"its process ended with code {process.returncode}: {said.strip()[-_QUOTED:]}")
+        return printed
+
+    def _wait(self, process: "subprocess.Popen[bytes]", limit: float, step: str) -> None:
+        """Wait for a process to end, and report, so that it can be cancelled."""
+        start = monotonic()
+        while True:
+            report(step)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_POLL_S)
+                return
+            if monotonic() - start > limit:
+                raise ValueError(f"it did not end within {limit:g} s, and was stopped")
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a process and those that it has started."""
+    if process.poll() is None:
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def pinned(find: Any) -> Any:
+    """Return the name of an external segmenter with its version, for the record; anything else unchanged.
+
+    Raises
+    ------
+    ValueError
+        If the version cannot be found.
+    """
+    external = External.named(find) if isinstance(find, str) and not os.path.isfile(find) else None
+    if external is None or external.version:
+        return find
+    try:
+        return str(External(external.package, external.model, external.installed(), external.python))
+    except Stopped:
+        raise
+    except ValueError as error:
+        raise ValueError(f"the segmenter {external} failed: {error}") from error

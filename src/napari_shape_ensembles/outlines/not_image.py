@@ -1,0 +1,384 @@
+"""Parts of a picture that are not image: information bars, frames, letters, scale bars, corners without data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from skimage.measure import regionprops
+
+from .._types import Mask
+from ..checks import unmasked
+from .methods import gray_plane
+from .reasons import Reason
+from .recipe import Place, regions_of
+
+# Gray levels closer than this fraction of the range are one flat color: JPEG blurs what was drawn in one value.
+_FLAT = 0.025
+# A row of a bar is mostly of the color of the bar, between the letters; the image beside it is not.
+_MIN_BAR_ROW, _MIN_BAR_MEAN, _MIN_MARGIN_ROW, _MAX_BESIDE = 0.3, 0.55, 0.85, 0.3
+# Rows between the bar and the image that a resampled picture may have blurred, and fewest rows of a bar.
+_BLURRED_ROWS, _MIN_BAR_ROWS = 3, 3
+_MAX_BAR_FRACTION = 0.4
+# Rows with letters on less than this fraction are a frame, if they are as uniform as this fraction of the range.
+_MIN_LETTERS, _UNIFORM = 0.002, 0.012
+# Corners: fewest pixels, as a fraction of the image, and how much of a right triangle may be missing or too much.
+_MIN_CORNER_FRACTION, _MAX_CORNER_MISFIT = 0.001, 0.04
+# Letters are at least this high in pixels, and at most this fraction of the image.
+_MIN_LETTER_PX, _MAX_LETTER_FRACTION = 6, 0.2
+_MIN_PANEL_LETTER, _MIN_PANEL_SHARP = 0.04, 0.95
+# Letters consist of strokes: the inscribed circle has a radius of at most this fraction of the longer side.
+_MAX_STROKE = 0.2
+# Solidity of a line of letters, and of a single letter, at most; scale bars fill their bounding box.
+_MAX_LINE_SOLIDITY, _MAX_LETTER_SOLIDITY, _MIN_BAR_FILL = 0.88, 0.8, 0.9
+# Boxes fill theirs, too, and those away from the edges hold letters on at least this fraction.
+_MIN_BOX_FILL, _MIN_TEXT = 0.96, 0.01
+# Fraction of the surroundings that differ from a drawn part by the fraction of the range.
+_MIN_SHARP, _MIN_STEP, _MIN_BOX_STEP = 0.75, 0.25, 0.04
+# Letters, and scale bars without letters, are accepted within this fraction of the image from its edges.
+_EDGE = 0.25
+# Fraction of what has the size of letters, in their gray level, that letters and scale bars are at least.
+_MIN_EXPLAINED = 0.4
+# Letters beside others may differ from their gray level by this fraction of the range.
+_NEAR_COLOR = 0.3
+# With more candidates than this, the picture is a texture or a drawing.
+_MAX_CANDIDATES = 400
+# Pictures of which more neighboring pixels are equal are drawings, too.
+_MAX_EQUAL = 0.9
+# Letters have at most two holes.
+_MIN_EULER = -1
+# Images with fewer pixels of intermediate gray levels are masks or drawings.
+_MIN_GRAY_FRACTION = 0.02
+# Margin around drawn parts, for their blurred border.
+_MARGIN = 3
+
+
+@dataclass(frozen=True, eq=False)
+class NotImage:
+    """Parts of a picture that are not image.
+
+    Attributes
+    ----------
+    mask : (rows, columns) bool array
+        True where there is no image.
+    reasons : mapping of Reason to int
+        What was found, and how often.
+    window : (slice, slice)
+        Rows and columns without the bars and frames at the edges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.outlines import not_image
+    >>> picture = np.random.default_rng(0).integers(60, 200, (90, 120))
+    >>> picture[70:] = 0
+    >>> picture[76:84, 10:50:4] = 255
+    >>> found = not_image(picture)
+    >>> {str(reason): count for reason, count in found.reasons.items()}, int(found.mask.sum()) == 20 * 120
+    ({'information bar of 20 rows': 1}, True)
+    """
+
+    mask: Mask
+    reasons: Mapping[Reason, int]
+    window: tuple[slice, slice]
+
+    def __bool__(self) -> bool:
+        return bool(self.reasons)
+
+    def coarse(self, factor: int) -> NotImage:
+        """Return the same for the image downsampled by a factor."""
+        rows, columns = (slice(-(-one.start // factor), max(one.stop // factor, 1)) for one in self.window)
+        return NotImage(self.mask[factor // 2 :: factor, factor // 2 :: factor], self.reasons, (rows, columns))
+
+    def filled(self, image: NDArray[Any]) -> NDArray[Any]:
+        """Return the image in the window, with the values of the nearest pixels where parts of it are masked."""
+        part, mask = image[self.window], self.mask[self.window]
+        if not mask.any():
+            return part
+        nearest = ndimage.distance_transform_edt(mask, return_distances=False, return_indices=True)
+        filled: NDArray[Any] = part[tuple(nearest)]
+        return filled
+
+    def cut(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Return the labels of the objects that touch a masked part, and may go on below it."""
+        if not self:
+            return np.empty(0, dtype=labels.dtype)
+        beside = ndimage.binary_dilation(self.mask, structure=np.ones((3, 3)))
+        touched = np.unique(labels[beside])
+        return touched[touched > 0]
+
+
+def ignored_parts(image: ArrayLike, ignore: str) -> NotImage:
+    """Return the parts of an image that a recipe ignores: those found, none, or given ones."""
+    if ignore == "auto":
+        return not_image(image)
+    shape = np.shape(image)[:2]
+    mask = np.zeros(shape, dtype=bool)
+    if ignore != "none":
+        for place in regions_of(ignore):
+            mask[place] = True
+    whole = slice(0, shape[0]), slice(0, shape[1])
+    return NotImage(mask, {Reason("given"): len(regions_of(ignore))} if mask.any() else {}, whole)
+
+
+def not_image(image: ArrayLike) -> NotImage:
+    """Find what is not image in a picture: bars and frames at its edges, letters, scale bars, corners without data.
+
+    Parameters
+    ----------
+    image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
+
+    Returns
+    -------
+    NotImage
+        Empty for masks and for pictures in which nothing was found. Only flat colors with sharp borders are found:
+        in gray images the brightest and the darkest gray level, for bars and frames any.
+
+    Raises
+    ------
+    ValueError
+        For an image that cannot be segmented, see `segment`.
+    """
+    plane = gray_plane(unmasked(image, "the image"))
+    reasons: Counter[Reason] = Counter()
+    mask = np.zeros(plane.shape, dtype=bool)
+    everything = NotImage(mask, reasons, (slice(0, plane.shape[0]), slice(0, plane.shape[1])))
+    if plane.dtype == bool or min(plane.shape) < 4 * _MIN_BAR_ROWS:
+        return everything
+    lowest, highest = float(plane.min()), float(plane.max())
+    if not 0 < highest - lowest < np.inf or np.mean(plane[:, 1:] == plane[:, :-1]) > _MAX_EQUAL:
+        return everything
+    levels = ((plane.astype(np.float64) - lowest) / (highest - lowest)).astype(np.float32)
+    window = _without_bars(levels, reasons)
+    mask[:] = True
+    mask[window] = False
+    inside, drawn = levels[window], mask[window]  # a view
+    _mask_corners(inside, drawn, reasons)
+    _mask_drawn(inside, drawn, reasons)
+    return NotImage(mask, dict(reasons), window)
+
+
+def _without_bars(levels: NDArray[np.float32], reasons: Counter[Reason]) -> tuple[slice, slice]:
+    """Rows and columns inside of bars and frames, which are counted."""
+    ends = [[0, levels.shape[0]], [0, levels.shape[1]]]
+    for axis, what in ((0, "rows"), (1, "columns")):
+        for side in (1, 0):
+            part = levels[slice(*ends[0]), slice(*ends[1])]
+            along = part if axis == 0 else part.T
+            count, letters = _bar_at_end(along if side else along[::-1])
+            if count:
+                reasons[Reason(f"bar {what}" if letters else f"frame {what}", count)] += 1
+                ends[axis][side] += -count if side else count
+    return slice(*ends[0]), slice(*ends[1])
+
+
+def _bar_at_end(levels: NDArray[np.float32]) -> tuple[int, bool]:
+    """Number of last rows that are a bar or a frame, and whether they hold letters."""
+    rows = len(levels)
+    last = levels[-min(rows, 4 * _MIN_BAR_ROWS) :]
+    counts, edges = np.histogram(last, bins=64, range=(0, 1))
+    color = float(np.median(last[(last >= edges[counts.argmax()]) & (last <= edges[counts.argmax() + 1])]))
+    share = (np.abs(levels - color) <= _FLAT).mean(axis=1)
+    # Lines across the bar have one color, too.
+    line = np.abs(levels - np.median(levels, axis=1, keepdims=True)) <= _FLAT
+    is_bar = (share >= _MIN_BAR_ROW) | (line.mean(axis=1) >= _MIN_MARGIN_ROW)
+    is_bar[-2:] = True  # blurred by a resampling
+    top = rows - int(np.argmin(is_bar[::-1])) if not is_bar.all() else 0
+    # The bar begins with a margin; above it, the image begins at once.
+    while top < rows and share[top] < _MIN_MARGIN_ROW:
+        top += 1
+    count = rows - top
+    if count < _MIN_BAR_ROWS or count > _MAX_BAR_FRACTION * rows or share[top:].mean() < _MIN_BAR_MEAN:
+        return 0, False
+    if share[: max(top - _BLURRED_ROWS, 1)].mean() > _MAX_BESIDE:
+        return 0, False
+    if share[max(top - 2 * _BLURRED_ROWS, 0) : max(top - _BLURRED_ROWS, 1)].mean() > 2 * _MAX_BESIDE:
+        return 0, False
+    letters = bool((np.abs(levels[top:] - color) > _MIN_STEP).mean() > _MIN_LETTERS)
+    if not letters and (np.abs(levels[top : rows - 2] - color) <= _UNIFORM).mean() < 1 - _MIN_LETTERS:
+        return 0, False
+    # Rows blurred with the bar belong to it.
+    beside = float(np.median(levels[max(top - 3 * _BLURRED_ROWS, 0) : max(top - _BLURRED_ROWS, 1)]))
+    for _ in range(min(_BLURRED_ROWS, top)):
+        if abs(float(np.median(levels[top - 1])) - beside) < _MIN_STEP * abs(color - beside):
+            break
+        top -= 1
+    return rows - top, letters
+
+
+def _mask_corners(levels: NDArray[np.float32], mask: Mask, reasons: Counter[Reason]) -> None:
+    """Mask triangles of one color in the corners, as a rotation leaves them."""
+    found = []
+    for up, left in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+        view = levels[::up, ::left]
+        if np.ptp(view[:3, :3]) > _FLAT:
+            continue
+        flat = np.abs(view - view[0, 0]) <= _FLAT / 2
+        height = int(np.argmin(flat[:, 0])) if not flat[:, 0].all() else 0
+        width = int(np.argmin(flat[0])) if not flat[0].all() else 0
+        if height * width / 2 < max(_MIN_CORNER_FRACTION * levels.size, 8):
+            continue
+        rows, columns = np.indices((height, width))
+        triangle = (rows + 0.5) / height + (columns + 0.5) / width < 1
+        misfit = np.count_nonzero(triangle != flat[:height, :width]) / triangle.sum()
+        if misfit < _MAX_CORNER_MISFIT + 2 * (height + width) / (height * width):
+            found.append((view[0, 0], mask[::up, ::left][:height, :width], triangle | flat[:height, :width]))
+    same = [one for one in found if abs(one[0] - found[0][0]) <= _FLAT]
+    if len(same) > 1:
+        for _, where, triangle in same:
+            where |= ndimage.binary_dilation(triangle)
+        reasons[Reason("corners")] += len(same)
+
+
+def _mask_drawn(levels: NDArray[np.float32], mask: Mask, reasons: Counter[Reason]) -> None:
+    """Mask boxes, lines of letters and scale bars in the brightest and in the darkest gray level."""
+    if not levels.size or np.mean((levels > _FLAT) & (levels < 1 - _FLAT)) < _MIN_GRAY_FRACTION:
+        return
+    for boxes in (True, False):  # letters inside of a box are masked with it
+        for extreme in (1.0, 0.0):
+            flat = (np.abs(levels - np.float32(extreme)) <= _FLAT) & ~mask
+            for place, key in _drawn(levels, flat, extreme, boxes=boxes):
+                mask[_widened(place, _MARGIN)] = True
+                reasons[Reason(key)] += 1
+
+
+def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, *, boxes: bool) -> list[tuple[Place, str]]:
+    """Boxes, or letters and scale bars, among the flat parts of one color; with the key of the reason of each."""
+    labels, count = ndimage.label(flat, structure=np.ones((3, 3)))
+    if not count:
+        return []
+    places = ndimage.find_objects(labels)
+    sides = np.array([[one.stop - one.start for one in place] for place in places])
+    height, width = sides.T
+    areas = np.bincount(labels.ravel())[1:]
+    limit = _MAX_LETTER_FRACTION * min(levels.shape)
+    beams = (width >= 20) & (width >= 4 * height) & (height >= 2)
+    letters = (height >= _MIN_LETTER_PX) & (height <= limit) & (width <= 2 * limit)
+    large = (sides.min(axis=1) >= _MIN_LETTER_PX + 2) & (areas > 0.4 * sides.prod(axis=1))
+    chosen = np.flatnonzero(large if boxes else beams | letters)
+    if not len(chosen) or len(chosen) > _MAX_CANDIDATES:
+        return []
+    candidates = np.where(np.isin(labels, chosen + 1), labels, 0)
+    around = ndimage.maximum_filter(candidates, 7)
+    ring = (around > 0) & (ndimage.maximum_filter(labels, 5) == 0)
+    step = np.abs(levels - np.float32(extreme)) >= (_MIN_BOX_STEP if boxes else _MIN_STEP)
+    total = np.bincount(around[ring], minlength=count + 1)[1:]
+    sharp = np.bincount(around[ring & step], minlength=count + 1)[1:] / np.maximum(total, 1) * (total > 0)
+    if boxes:
+        found = []
+        for index in chosen[sharp[chosen] >= _MIN_SHARP]:
+            place = places[index]
+            filled = ndimage.binary_fill_holes(labels[place] == index + 1)
+            touching = any(one.start <= 2 or one.stop >= side - 2 for one, side in zip(place, flat.shape, strict=True))
+            text = np.abs(levels[place] - extreme)[filled] > 0.5
+            if (
+                sides[index].prod() < _MAX_BAR_FRACTION * flat.size
+                and filled.mean() >= 0.96
+                and (touching or text.mean() > 0.01)
+            ):
+                found.append((place, "box" if text.any() else "no data"))
+        return found
+    own_size = (beams | letters) & (areas >= _MIN_LETTER_PX)
+    chosen = chosen[sharp[chosen] >= _MIN_SHARP]
+    solidity, strokes = np.ones(count), np.zeros(count, dtype=bool)
+    for index in chosen:
+        own = np.pad(labels[places[index]] == index + 1, 1)
+        shape = regionprops(own.astype(np.uint8))[0]
+        solidity[index] = shape.solidity
+        thin = ndimage.distance_transform_edt(own).max() <= max(_MAX_STROKE * max(sides[index]), 1.5)
+        strokes[index] = thin and shape.euler_number >= _MIN_EULER
+    lines: list[Place] = []
+    for line in _lines(places, chosen[letters[chosen] & strokes[chosen]]):
+        members = [places[index] for index in line]
+        whole = _around(members)
+        near_edge = [
+            one.start <= _EDGE * side or one.stop >= (1 - _EDGE) * side
+            for one, side in zip(whole, flat.shape, strict=True)
+        ]
+        if len(line) > 1:
+            accepted = near_edge[0] and solidity[line].mean() < _MAX_LINE_SOLIDITY
+        else:  # such as the letter of a panel
+            high = height[line[0]] >= _MIN_PANEL_LETTER * flat.shape[0] and sharp[line[0]] >= _MIN_PANEL_SHARP
+            accepted = high and all(near_edge) and solidity[line[0]] < _MAX_LETTER_SOLIDITY
+        if accepted:
+            lines.append(whole)
+    lines = [one for one in lines if not any(one != other and _holds(other, one) for other in lines)]
+    found = [(one, "letters") for one in lines]
+    for index in chosen[beams[chosen]]:
+        place, fill = places[index], areas[index] / sides[index].prod()
+        reach = [2 * (line[0].stop - line[0].start) for line in lines]
+        near = any(_holds(_widened(line, far), place, part=True) for line, far in zip(lines, reach, strict=True))
+        middle = (place[0].start + place[0].stop) / 2 / flat.shape[0]
+        alone = fill >= _MIN_BAR_FILL and width[index] >= 6 * height[index] and abs(middle - 0.5) > 0.5 - _EDGE
+        if (near or alone) and not any(_holds(line, place) for line in lines):
+            found.append((place, "scale bar"))
+    # Where much else of this color has the size of letters, these are specks or texture.
+    explained = sum(np.count_nonzero(flat[place]) for place, _ in found)
+    if explained < _MIN_EXPLAINED * areas[own_size].sum():
+        return []
+    near_color = np.abs(levels - np.float32(extreme)) <= _NEAR_COLOR
+    return [(_whole_line(place, near_color) if key == "letters" else place, key) for place, key in found]
+
+
+def _around(places: Sequence[Place]) -> Place:
+    rows, columns = (
+        slice(min(one.start for one in sides), max(one.stop for one in sides)) for sides in zip(*places, strict=True)
+    )
+    return rows, columns
+
+
+def _widened(place: Place, margin: int) -> Place:
+    rows, columns = (slice(max(one.start - margin, 0), one.stop + margin) for one in place)
+    return rows, columns
+
+
+def _holds(outer: Place, inner: Place, *, part: bool = False) -> bool:
+    """Whether a rectangle holds another, or a part of it."""
+    pairs = zip(outer, inner, strict=True)
+    if part:
+        return all(one.start < other.stop and other.start < one.stop for one, other in pairs)
+    return all(one.start <= other.start and other.stop <= one.stop for one, other in pairs)
+
+
+def _whole_line(place: Place, near_color: Mask) -> Place:
+    """Extend a line of letters by those beside it that a resampling has blurred."""
+    height = place[0].stop - place[0].start
+    strip = slice(max(place[0].start - height // 2, 0), place[0].stop + height // 2)
+    labels, _ = ndimage.label(near_color[strip], structure=np.ones((3, 3)))
+    signs = [
+        (slice(rows.start + strip.start, rows.stop + strip.start), columns)
+        for rows, columns in ndimage.find_objects(labels)
+        if rows.stop - rows.start >= 3
+        and columns.stop - columns.start <= 3 * height
+        and (rows.start > 0 or strip.start == 0)
+        and (rows.stop < len(labels) or strip.stop >= len(near_color))
+    ]
+    while True:
+        reached = [sign for sign in signs if _holds(_widened(place, height), sign, part=True)]
+        whole = _around([place, *reached])
+        if whole[1] == place[1]:
+            return whole
+        place = whole
+
+
+def _lines(places: Sequence[Place], signs: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Group signs into lines: those beside each other that are of similar height and share most of their rows."""
+    if not len(signs):
+        return []
+    top, bottom, left, right = np.array(
+        [(places[i][0].start, places[i][0].stop, places[i][1].start, places[i][1].stop) for i in signs]
+    ).T
+    height = bottom - top
+    shared = np.minimum(bottom[:, None], bottom) - np.maximum(top[:, None], top)
+    gap = np.maximum(left[:, None], left) - np.minimum(right[:, None], right)
+    smaller, larger = np.minimum(height[:, None], height), np.maximum(height[:, None], height)
+    beside = (shared >= 0.5 * smaller) & (gap <= 1.2 * larger) & (larger <= 2.5 * smaller)
+    groups = connected_components(coo_array(beside), directed=False)[1]
+    return [signs[groups == group] for group in range(groups.max() + 1)]
