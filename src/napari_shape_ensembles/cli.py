@@ -85,7 +85,7 @@ class Correction(StrEnum):
     fdr = "fdr"
 
 
-class Finding(StrEnum):
+class FailingResult(StrEnum):
     """Results that `--fail-on` accepts."""
 
     differs = "differs"
@@ -146,7 +146,7 @@ Labels = Annotated[
     ),
 ]
 FailOn = Annotated[
-    list[Finding] | None,
+    list[FailingResult] | None,
     typer.Option(
         "--fail-on",
         metavar="RESULT",
@@ -533,14 +533,14 @@ def report(
         echo(sentence)
 
 
-def hit(result: Any, fail_on: Sequence[Finding]) -> bool:
+def hit(result: Any, fail_on: Sequence[FailingResult]) -> bool:
     """Whether a result is one of those to fail on."""
     hits = {
-        Finding.differs: result.differs in ("form", "scale", "both"),
-        Finding.undulation: result.differs in ("form", "both"),
-        Finding.scale: result.differs in ("scale", "both"),
-        Finding.inconclusive: result.differs is None,
-        Finding.quality: bool(result.quality.serious),
+        FailingResult.differs: result.differs in ("form", "scale", "both"),
+        FailingResult.undulation: result.differs in ("form", "both"),
+        FailingResult.scale: result.differs in ("scale", "both"),
+        FailingResult.inconclusive: result.differs is None,
+        FailingResult.quality: bool(result.quality.serious),
     }
     return any(hits[answer] for answer in fail_on)
 

@@ -6,7 +6,7 @@ from scipy import ndimage
 from skimage.io import imread
 
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare, extract_curves, quality, samples
-from napari_shape_ensembles.cli import Finding, hit
+from napari_shape_ensembles.cli import FailingResult, hit
 from napari_shape_ensembles.outlines import Reason, at_pixel_size
 from napari_shape_ensembles.outlines.gate import reasons_of_sets
 
@@ -159,13 +159,13 @@ def test_serious_faults_withhold_the_row_unless_overruled(tmp_path):
     assert result.case == "inconclusive"
     assert "look at the outlines first" in result.summary()
     assert result.quality.findings[0].text + "." in result.warnings
-    assert hit(result, [Finding.quality])
+    assert hit(result, [FailingResult.quality])
     result.save(tmp_path / "r.npz")
     assert Comparison.load(tmp_path / "r.npz").quality == result.quality
     overruled = compare(a, b, QUICK, overrule=True)
     assert overruled.case != "inconclusive"
     assert overruled.quality.serious
-    assert not hit(compare(a, outlines(seed=2, name="b"), QUICK), [Finding.quality])
+    assert not hit(compare(a, outlines(seed=2, name="b"), QUICK), [FailingResult.quality])
 
 
 def test_findings_are_a_table():

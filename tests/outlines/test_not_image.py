@@ -117,7 +117,9 @@ def test_images_masks_and_drawings_are_left_as_they_are():
     two_levels[10:30, 5:55] = 1
     dark_below = picture()
     dark_below[-40:] = np.random.default_rng(0).integers(38, 48, dark_below[-40:].shape)
-    for image in (two_levels, two_levels > 0, np.zeros((50, 50)), picture(), dark_below, np.eye(40)):
+    gradient = picture() / 2 + np.linspace(0, 60, 260)
+    smooth = np.where(picture() > 110, 150.0, 0) + np.linspace(0, 60, 260)  # without noise
+    for image in (gradient, smooth, two_levels, two_levels > 0, np.zeros((50, 50)), picture(), dark_below, np.eye(40)):
         assert not not_image(image)
 
 

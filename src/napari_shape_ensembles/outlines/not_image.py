@@ -27,6 +27,8 @@ _MIN_BAR_ROW, _MIN_BAR_MEAN, _MIN_MARGIN_ROW, _MAX_BESIDE = 0.3, 0.55, 0.85, 0.3
 # Rows between the bar and the image that a resampled picture may have blurred, and fewest rows of a bar.
 _BLURRED_ROWS, _MIN_BAR_ROWS = 3, 3
 _MAX_BAR_FRACTION = 0.4
+# Median difference of the image beside a bar from its color, at least, as a fraction of the range.
+_MIN_EDGE = 0.06
 # Rows with letters on less than this fraction are a frame, if they are as uniform as this fraction of the range.
 _MIN_LETTERS, _UNIFORM = 0.002, 0.012
 # Corners: fewest pixels, as a fraction of the image, and how much of a right triangle may be missing or too much.
@@ -201,6 +203,8 @@ def _bar_at_end(levels: NDArray[np.float32]) -> tuple[int, bool]:
         return 0, False
     if share[max(top - 2 * _BLURRED_ROWS, 0) : max(top - _BLURRED_ROWS, 1)].mean() > 2 * _MAX_BESIDE:
         return 0, False
+    if np.median(np.abs(levels[max(top - 2 * _BLURRED_ROWS, 0) : max(top - _BLURRED_ROWS, 1)] - color)) < _MIN_EDGE:
+        return 0, False  # a gradient
     letters = bool((np.abs(levels[top:] - color) > _MIN_STEP).mean() > _MIN_LETTERS)
     if not letters and (np.abs(levels[top : rows - 2] - color) <= _UNIFORM).mean() < 1 - _MIN_LETTERS:
         return 0, False
