@@ -51,7 +51,7 @@ def at_one_precision(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[En
                 old = dict(zip(image.ids.tolist(), image.curves, strict=True))
                 pairs = zip(new.ids.tolist(), new.curves, strict=True)
                 count += len(image) - sum(np.array_equal(old[name], curve) for name, curve in pairs)
-                finer += [image.name] if image.name else []
+                finer += [name for name in dict.fromkeys(image.images.tolist()) if name]
                 images[place] = new
     if not count:
         return groups, left_out
@@ -64,19 +64,18 @@ def at_one_precision(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[En
 
 
 def _of_equal_limits(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensemble]], str]:
-    """Leave out of all images what is too small for the largest pixels, where these have sides of known length."""
+    """Leave out of smaller pixels what is too small for the largest ones, where these have sides of known length."""
     images = [image for group in groups for image in group]
-    pixels = np.concatenate([np.zeros((1, 2)), *(pixels_of(image).max(axis=0, keepdims=True) for image in images)])
+    pixels = np.concatenate([np.zeros((0, 2)), *map(pixels_of, images)])
+    pixels = pixels[pixels.all(axis=1)]
+    limit = pixels.prod(axis=1).max(initial=0) / _TOLERANCE**2
+    if not len(pixels) or images[0].unit == "pixel" or pixels.prod(axis=1).min() >= limit:
+        return [list(group) for group in groups], ""
     largest = pixels.max(axis=0)
-    known = pixels[1:].all(axis=1)
-    if not len(images) or images[0].unit == "pixel" or not known.any():
-        return [list(group) for group in groups], ""
-    if largest.prod() <= _TOLERANCE**2 * pixels[1:][known].prod(axis=1).min():
-        return [list(group) for group in groups], ""
 
     def fitting(image: Ensemble) -> Ensemble:
-        smaller = 0 < pixels_of(image).prod(axis=1).max(initial=0) < largest.prod() / _TOLERANCE**2
-        return without_small(image, largest) if smaller else image
+        area = pixels_of(image).prod(axis=1)
+        return without_small(image, largest, (area > 0) & (area < limit))
 
     kept = [[fitting(image) for image in group] for group in groups]
     lost = sum(len(image) for image in images) - sum(len(image) for group in kept for image in group)

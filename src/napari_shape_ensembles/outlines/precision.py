@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._types import Index, Real
+from .._types import Index, Mask, Real
 from ..checks import expect
 from ..progress import cancellation_check
 from .ensemble import PIXEL_COLUMNS, Ensemble
@@ -204,12 +204,16 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
     retraced = dense & coarser.any(axis=1)
     if not (fewer | regridded | retraced).any():
         return ensemble
-    kept = np.ones(len(ensemble), dtype=bool)
+    kept, images = np.ones(len(ensemble), dtype=bool), ensemble.images
 
     def trace(rows: Index, pixel: Real, sigma: Real) -> None:
-        for index, curve in zip(rows, traced_again([curves[row] for row in rows], pixel, sigma), strict=True):
-            kept[index] &= curve is not None
-            curves[index] = curves[index] if curve is None else curve
+        # Image by image: outlines that are traced together affect each other's rounding errors, but pooling must not.
+        for image in dict.fromkeys(images[rows].tolist()):
+            here = images[rows] == image
+            again = traced_again([curves[row] for row in rows[here]], pixel[here], sigma[here])
+            for index, curve in zip(rows[here], again, strict=True):
+                kept[index] &= curve is not None
+                curves[index] = curves[index] if curve is None else curve
 
     # The edges of pixels are exactly a mask, which is traced with its own pixels first: steps would beat with others.
     edges = retraced & own.pixel.all(axis=1) & ~own.smoothing.any(axis=1) & ~own.step.any(axis=1)
@@ -281,10 +285,10 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
     return ensemble.derived([curve for curve in curves if curve is not None], rows, pixel_size=size, tracing=tracing)
 
 
-def without_small(ensemble: Ensemble, pixel: Sequence[float]) -> Ensemble:
-    """Leave out, and count, outlines of fewer pixels than are traced by default, at larger pixels."""
+def without_small(ensemble: Ensemble, pixel: Sequence[float] | Real, among: Mask | bool = True) -> Ensemble:
+    """Leave out, and count, outlines of fewer pixels than are traced by default, at larger pixels, `among` some."""
     area = float(np.prod(pixel))
-    kept = np.flatnonzero(ensemble.features["area"].to_numpy() >= Recipe.min_area * area)
+    kept = np.flatnonzero((ensemble.features["area"].to_numpy() >= Recipe.min_area * area) | ~np.asarray(among))
     if len(kept) == len(ensemble):
         return ensemble
     reason = too_small(Recipe.min_area)._replace(pixel=f"{np.sqrt(area):.4g} {ensemble.unit}")
