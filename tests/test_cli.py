@@ -75,7 +75,10 @@ def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick
     )
     assert done.exit_code == 0, done.stderr
     answer = json.loads((tmp_path / "r" / "comparison.json").read_text(encoding="utf-8"))
-    assert done.stdout.strip() == answer["summary"]
+    first, heading, *rows = done.stdout.strip().splitlines()
+    assert first == answer["summary"]
+    assert heading.split() == ["quantity", "large", "over", "one", "95", "%", "interval", "p", "adjusted", "p"]
+    assert [row["quantity"] for row in answer["estimates"]] == [row.split("  ")[0] for row in rows]
     assert answer["case"] == "1∧0"
     assert answer["scale"]["parts"].keys() == {
         "mean size",
@@ -92,7 +95,7 @@ def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick
     saved = Comparison.load(tmp_path / "r" / "result.comparison.npz")
     assert saved.summary() == answer["summary"]
     assert saved.settings == Settings(landmarks=60, rank=10, permutations=300)
-    np.testing.assert_allclose(table["product"], saved.distances["product"])
+    np.testing.assert_allclose(table["distance_from_mean"], saved.distances["distance_from_mean"])
     assert "one.ome.tif: 36 curves" in done.stderr
 
 
@@ -390,7 +393,7 @@ def test_control_characters_in_file_names_do_not_reach_the_terminal(tmp_path, qu
         write_curves(path, Ensemble(list(blobs(9, 40, seed=seed)), unit="µm"))
     done = run("compare", *paths, "--settings", quick, "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 1
+    assert len(done.stdout.splitlines()) == 1 + 1 + 8  # the answer, and the table of estimates
     assert "\x1b" not in done.stdout + done.stderr
 
 

@@ -32,7 +32,7 @@ def test_napari_preferences_match_the_settings(tool):
     manifest = (ROOT / "src" / "napari_shape_ensembles" / "napari.yaml").read_text(encoding="utf-8")
     assert manifest == tool.manifest(), REMEDY
     declared = yaml.safe_load(manifest)["contributions"]["configurations"]["comparison"]["properties"]
-    assert set(declared) == {*tool.PREFERRED, "colormap"}
+    assert set(declared) == {*tool.PREFERRED, "segmenters", "colormap"}
     for name in tool.PREFERRED:
         assert declared[name]["default"] == getattr(Settings(), name)
         for end in ("minimum", "maximum"):

@@ -29,7 +29,9 @@ and `Settings(...)`, entries of the tables `[outlines]` and `[analysis]` in a [f
 and names for `--set` on the [command line](../how-to/command-line.md). The docks show them in the same groups. *This
 page is written by `tools/write_settings.py` from the declarations in the code.*
 """
-_BLOCK = re.compile(r"(?<=      title: Comparison\n      properties:\n).*?(?=        colormap:\n)", re.DOTALL)
+_BLOCK = re.compile(
+    r"(?<=      title: Comparison\n      properties:\n).*?(?=        (?:segmenters|colormap):\n)", re.DOTALL
+)
 
 
 def page() -> str:

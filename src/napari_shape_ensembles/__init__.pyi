@@ -9,6 +9,7 @@ from .comparison import (
     design_from_names,
     experiment,
     position_dependence,
+    unusual_outlines,
 )
 from .explanation import Explanation, explain, resynthesis
 from .inspection import Agreement, Annotators, agreement, annotators, missing_objects, rank_suspects
@@ -93,4 +94,5 @@ __all__ = [
     "smoothing_study",
     "to_landmarks",
     "trace_mask",
+    "unusual_outlines",
 ]

@@ -936,9 +936,17 @@ def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
 
 
 def _tell(result: Any, sentences: Sequence[str] = (), before: Sequence[str] = ()) -> None:
-    """Print a result, and its warnings except those that were printed before the run."""
+    """Print a result, its estimates, and its warnings except those that were printed before the run."""
+    from .comparison import Comparison
+    from .comparison.answer import estimate_headings, estimate_rows
+
     for sentence in (result.summary(), *sentences):
         echo(sentence)
+    if isinstance(result, Comparison):
+        table = [estimate_headings(result), *estimate_rows(result)]
+        widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+        for row in table:
+            echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     for warning in result.warnings:
         if warning not in before:
             echo_error(f"note: {warning}")

@@ -171,11 +171,10 @@ def test_distances_from_the_mean_are_norms_of_the_coordinates():
     table = result.distances
     assert table["sample"].tolist() == ["one"] * 40 + ["two"] * 40
     assert table["id"].tolist() == [*range(40), *range(40)]
-    np.testing.assert_allclose(table["product"] ** 2, (result.t**2).sum(axis=1) + (result.l**2).sum(axis=1))
-    np.testing.assert_allclose(table["product"] ** 2, table["undulation"] ** 2 + table["scale"] ** 2)
-    for name in ("product", "undulation", "scale"):
-        assert table[f"{name}_normalized"].max() == 1
-        np.testing.assert_allclose(table[f"{name}_normalized"] * table[name].max(), table[name])
+    np.testing.assert_allclose(table["undulation"] ** 2, (result.t**2).sum(axis=1))
+    np.testing.assert_allclose(table["scale"] ** 2, (result.l**2).sum(axis=1))
+    most = table["undulation"] / table["undulation"].max(), table["scale"] / table["scale"].max()
+    np.testing.assert_allclose(table["paper_distance"], np.hypot(*most))
 
 
 def test_the_summary_names_images_counts_row_and_p_values():
@@ -433,8 +432,8 @@ def test_invalid_samples_are_rejected(sample, said):
 def test_a_result_cannot_be_changed_by_accident():
     result = compare(*pair(12), Settings(**QUICK))
     table = result.distances
-    table.loc[:, "product"] = 0.0
-    assert result.distances["product"].min() > 0
+    table.loc[:, "distance_from_mean"] = 0.0
+    assert result.distances["distance_from_mean"].min() > 0
     space, test = result.space, result.undulation
     for values in (result.t, result.l, test.null, test.parts["roughness"].null, space.basis_, space.undulation_mean_):
         with pytest.raises(ValueError, match="read-only"):

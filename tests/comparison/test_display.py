@@ -95,7 +95,7 @@ def test_the_notebook_gives_the_reason_for_no_decision():
     assert many.undecided == ""
 
 
-@pytest.mark.parametrize("painted", ["product", "undulation", "scale"])
+@pytest.mark.parametrize("painted", ["distance_from_mean", "undulation", "scale"])
 def test_layers_are_colored_by_distance_with_common_limits(painted):
     result = made(name="one")
     (curves, a, kind), (_, b, _) = result.layer_data({"painted": painted, "a": {"scale": [0.5, 0.25]}})
@@ -107,8 +107,8 @@ def test_layers_are_colored_by_distance_with_common_limits(painted):
 
 
 def test_an_unknown_coloring_is_rejected():
-    with pytest.raises(ValueError, match="colored by product, undulation, scale, not 'area'"):
-        made().layer_data({"painted": "area"})
+    with pytest.raises(ValueError, match=r"colored by distance_from_mean, unusual, .*, not 'mood'"):
+        made().layer_data({"painted": "mood"})
 
 
 def pooled():
@@ -130,7 +130,7 @@ def test_every_image_of_a_side_can_have_a_layer():
     assert [len(curves) for curves, _, _ in layers] == [12, 9, 20]
     features = [options["features"] for _, options, _ in layers]
     assert [one for part in features for one in part["id"]] == result.distances["id"].tolist()
-    assert [value for part in features for value in part["painted"]] == result.distances["product"].tolist()
+    assert [value for part in features for value in part["painted"]] == result.distances["distance_from_mean"].tolist()
     assert [options["metadata"][MARK]["part"] for _, options, _ in layers] == [0, 1, 0]
     first = result.a.curves[12]
     np.testing.assert_allclose(np.ptp(layers[1][0][0] * 0.1, axis=0), np.ptp(first, axis=0), rtol=0.02)

@@ -9,12 +9,13 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Outlines, Settings, compare, explain
-from napari_shape_ensembles.comparison.answer import PART_NAMES, ratio_words
+from napari_shape_ensembles.comparison.answer import PART_NAMES, p_words, ratio_sentence, ratio_words, statements
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.explanation.paper import answer_figure, image_table, methods
 from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
 
 QUICK = Settings(landmarks=60, rank=10, permutations=199)
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]\d+)?")
 
 
 def sample(seed, factor=1.0, count=40, name=""):
@@ -38,8 +39,10 @@ def test_the_headline_states_direction_and_size(larger):
     found = headline(larger)
     assert found.sentence.startswith("two's outlines are larger: 1.")
     assert found.sentence.endswith("No difference in form was detected.")
-    assert re.match(r"Could have been missed: a ratio of lobes up to 1\.\d+, a ratio of roughness up to", found.missed)
+    ratio = r"a ratio of {} (up|down) to \d\.\d+"
+    assert re.match(f"Could have been missed: {ratio.format('lobes')}, {ratio.format('roughness')}", found.missed)
     assert "two images, not for the conditions" in found.scope
+    assert found.opening == "These two images differ."
     (a, *_), (b, *_) = found.outlines
     assert np.abs(b).max() / np.abs(a).max() == pytest.approx(1.4, rel=0.2)
 
@@ -69,7 +72,7 @@ def test_coordinates_and_kernel_widths_are_described_for_a_paper(bandwidth):
     said = headline(result).sentence
     assert "coarse form" in said
     assert not re.search("raw|normalized|s =|median", said)
-    assert "a ratio of size up to" in headline(result).missed
+    assert "a ratio of size " in headline(result).missed
 
 
 def test_exchanging_samples_inverts_the_statement(larger):
@@ -82,8 +85,8 @@ def test_exchanging_samples_inverts_the_statement(larger):
 def test_intervals_are_over_images_if_there_are_several(images):
     found = headline(images)
     assert "whole images were permuted (6 and 6)" in found.scope
-    assert [len(side) for side in found.image_sizes] == [6, 6]
-    means = [np.log(list(side.values())) for side in found.image_sizes]
+    assert [len(side) for side in found.image_means] == [6, 6]
+    means = [np.log(list(side.values())) for side in found.image_means]
     ratio = np.exp(means[1].mean() - means[0].mean())
     assert f"larger: {ratio:.2f} times as long as A's" in found.sentence
     from scipy.stats import ttest_ind
@@ -95,7 +98,10 @@ def test_intervals_are_over_images_if_there_are_several(images):
 def test_missed_ratios_are_stated_for_images_without_a_difference():
     a, b = ([sample(10 * side + i, 1.0, 12, f"{'ab'[side]}{i}") for i in range(6)] for side in (0, 1))
     said = headline(compare(a, b, QUICK)).missed
-    assert re.match(r"Could have been missed: a ratio of size up to 1\.\d+, a ratio of elongation up to 1\.\d+", said)
+    assert re.match(
+        r"Could have been missed: a ratio of size (up|down) to \d\.\d+, a ratio of elongation (up|down) to \d\.\d+",
+        said,
+    )
 
 
 def test_figures_of_images_with_unequal_counts_agree_with_the_sentence():
@@ -105,7 +111,7 @@ def test_figures_of_images_with_unequal_counts_agree_with_the_sentence():
     b = [sample(9 + i, 1.4 / size, n, f"b{i}") for i, (size, n) in enumerate(zip(sizes, counts, strict=True))]
     result = compare(a, b, QUICK, significance=0.05)
     known = headline(result)
-    means = [np.log(list(side.values())).mean() for side in known.image_sizes]
+    means = [np.log(list(side.values())).mean() for side in known.image_means]
     places = ShapePlaces(result)
     drawn = [np.sqrt(np.linalg.eigvalsh(places.median(side).scale @ places.median(side).scale)).prod() for side in "AB"]
     assert np.sqrt(drawn[1] / drawn[0]) == pytest.approx(np.exp(means[1] - means[0]), rel=1e-6)
@@ -129,7 +135,7 @@ def test_identical_undulations_have_no_detectable_shift():
     a, b = (Ensemble([one * size for size in np.linspace(1, 2, 25) * f], unit="µm") for f in (1, 1.01))
     result = compare(a, b, QUICK, overrule=True)
     assert result.detectable().form_shift == np.inf
-    assert re.match(r"Could have been missed: a ratio of size up to \d\.\d\d", headline(result).missed)
+    assert re.match(r"Could have been missed: a ratio of size (up|down) to \d\.\d\d", headline(result).missed)
 
 
 def test_an_inconclusive_result_states_the_reason():
@@ -185,7 +191,7 @@ def test_text_for_a_paper_has_every_number(images):
     assert objects["sample"].value_counts().to_dict() == dict.fromkeys(images.names, 72)
     np.testing.assert_allclose(objects["scale"], images.distances["scale"])
     assert table["outlines"].tolist() == [12] * 12
-    sizes = [size for side in known.image_sizes for size in side.values()]
+    sizes = [size for side in known.image_means for size in side.values()]
     np.testing.assert_allclose(table["size"], sizes)
     figure = answer_figure(images, known)
     assert figure.axes[0].get_title(loc="left").startswith("typical outlines")
@@ -290,3 +296,20 @@ def test_tick_labels_of_the_figure_do_not_overlap(spread):
         boxes = [label.get_window_extent() for label in shown if label.get_text()]
         assert boxes
         assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+def test_every_number_of_the_answer_stands_in_the_table_of_estimates(larger, images):
+    """Of headline, sentences and methods text: ratios, intervals and p-values of quantities."""
+    a, b = (Ensemble(list(blobs(40, 80, seed=1, roughness=rough)), unit="µm") for rough in (0.05, 0.3))
+    for result in (larger, images, compare(a, b, QUICK)):
+        known = headline(result)
+        table = {number for row in known.estimates[1:] for cell in row[1:] for number in NUMBER.findall(cell)}
+        tests = set(NUMBER.findall(p_words(result)))
+        said = " ".join(
+            [known.sentence, known.missed, *(one.text for one in statements(result)), ratio_sentence(result)]
+        )
+        found = set(NUMBER.findall(said.replace("95 %", "").replace("up to 5 lobes", "")))
+        assert found
+        assert found <= table | tests
+        assert f"{known.opening} {known.sentence}" in methods(result, None, known)
+    assert headline(images).opening == "A and B differ: 6 and 6 images."

@@ -165,7 +165,7 @@ def test_a_comparison_without_a_difference():
     result = compare(a, b, QUICK)
     assert result.estimates.set_index("quantity")["estimate"]["coarse form"] == 0
     text = " ".join(Parsed(report_html(explain(result))).text)
-    assert "distance 0.00 (0.00 to " in " ".join(text.split())
+    assert "coarse form 0.00 sd 0.00 to " in " ".join(text.split())
     assert "No difference was detected." in text
     assert "20 outlines of A and 20 of B" in text
 

@@ -31,7 +31,7 @@ def test_curves_of_two_ensembles_are_ranked_by_their_distances_from_the_common_m
     first, second = (Ensemble(list(blobs(12, 60, seed=seed)), name="cells") for seed in (1, 2))
     settings = Settings(landmarks=60, rank=5, permutations=99)
     ranking = Inspection.of((first, second), settings).ranking
-    distances = compare(first, second, settings).distances["product"].to_numpy()
+    distances = compare(first, second, settings).distances["distance_from_mean"].to_numpy()
     for source, ensemble, part in zip("AB", (first, second), np.split(distances, 2), strict=True):
         expected = ranked_curves(ensemble, settings, part)["score"].to_numpy()
         own = ranking[ranking["source"] == source]

@@ -188,7 +188,7 @@ def test_anndata_holds_the_coordinates_and_round_trips(result, tmp_path):
     np.testing.assert_array_equal(data.obsm["undulation"], result.t)
     np.testing.assert_array_equal(data.obsm["scale"], result.l)
     assert data.obs["sample"].tolist() == ["one"] * 12 + ["two"] * 14
-    assert {"id", "image", "sample", "area", "product", "undulation", "scale"} <= set(data.obs)
+    assert {"id", "image", "sample", "area", "distance_from_mean", "undulation", "scale"} <= set(data.obs)
     again = Ensemble.from_anndata(data[12:])
     assert_same_outlines(Ensemble(list(result.b.curves), unit="µm", ids=again.ids), again)
     assert again.metadata["well"].tolist() == ["B2"] * 14

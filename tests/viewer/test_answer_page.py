@@ -58,8 +58,8 @@ def test_a_run_highlights_the_row_and_colors_curves(window, qtbot):
     for name, layer in zip(dock.result.names, layers, strict=True):
         table = dock.result.distances
         own = table[table["sample"] == name]
-        np.testing.assert_allclose(layer.features["product"], own["product"])
-        np.testing.assert_allclose(layer.features["painted"], own["product"])
+        np.testing.assert_allclose(layer.features["distance_from_mean"], own["distance_from_mean"])
+        np.testing.assert_allclose(layer.features["painted"], own["distance_from_mean"])
         assert {"id", "area", "perimeter", "undulation", "scale", "sample"} <= set(layer.features)
         assert len(np.unique(np.asarray(layer.face_color), axis=0)) > 10
 
@@ -289,7 +289,7 @@ def test_the_result_is_scrolled_into_view_in_a_short_dock(bare_dock, qtbot, tmp_
     run(dock, qtbot)
     qtbot.waitUntil(lambda: in_sight(dock.verdict.sentence, dock), timeout=2000)
     shown = dock.comparison.shown
-    shown.result.save(tmp_path / "pair.comparison.npz", view=shown.to_view("product"))
+    shown.result.save(tmp_path / "pair.comparison.npz", view=shown.to_view("distance_from_mean"))
     qtbot.wait(100)  # focus may have scrolled it into view before the dock does
     bar.setValue(bar.maximum())
     qtbot.waitUntil(lambda: not in_sight(dock.verdict.sentence, dock), timeout=2000)

@@ -325,7 +325,7 @@ def test_groups_are_called_by_their_names(model, qtbot, tmp_path):
     task = wait_until_idle(session.comparison, qtbot)
     assert task.result.names == ("control", "drug")
     page.verdict.show_headline(page.result, headline(page.result))
-    assert page.verdict.sentence.text().startswith("drug's outlines are larger")
+    assert "drug's outlines are larger" in page.verdict.sentence.text()
     assert page.verdict.picture.names == ("control", "drug")
     assert [layer.name for layer in model.layers if is_own(layer)] == ["image 0 curves", "image 1 curves"]
     captions = {caption.text for caption in task.side_by_side.captions((600, 800))}

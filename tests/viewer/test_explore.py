@@ -25,6 +25,7 @@ from docks import (
     toggle_side_by_side,
 )
 from image_makers import spots
+from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.explanation.single_curves import (
     nearest_and_farthest,
 )
@@ -32,7 +33,6 @@ from napari_shape_ensembles.outlines.reasons import BY_HAND
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.docks.bench import Bench
-from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 
 
 @pytest.fixture
@@ -66,8 +66,8 @@ def test_rows_selected_in_the_table_are_highlighted_in_both_layers(finished_dock
     explorer.table.sortByColumn(3, Qt.SortOrder.DescendingOrder)
     order = explorer.table.curves.order
     assert (
-        finished_dock.result.distances["product"].to_numpy()[order[0]]
-        == finished_dock.result.distances["product"].max()
+        finished_dock.result.distances["distance_from_mean"].to_numpy()[order[0]]
+        == finished_dock.result.distances["distance_from_mean"].max()
     )
     explorer.table.selectRow(0)
     row = int(order[0])
@@ -266,7 +266,8 @@ def test_the_card_shows_the_numbers_of_a_curve_with_their_units(finished_dock, e
     text = explorer.card.numbers.text()
     assert f"<b>two</b>, curve {finished_dock.result.b.ids[2]}" in text
     assert f"area: {finished_dock.result.b.features['area'].iloc[2]:.4g} µm²" in text
-    assert f"distance from the mean shape: {finished_dock.result.distances['product'].iloc[row]:.4g}" in text
+    assert f"distance from the mean shape: {finished_dock.result.distances['distance_from_mean'].iloc[row]:.4g}" in text
+    assert finished_dock.result.why_unusual(row) in text
 
 
 def test_clicking_a_neighbor_shows_it_in_the_card(finished_dock, explorer, qtbot):
@@ -278,7 +279,7 @@ def test_clicking_a_neighbor_shows_it_in_the_card(finished_dock, explorer, qtbot
 
 
 def test_the_gallery_shows_typical_and_unusual_curves_of_each_image(finished_dock, explorer, qtbot):
-    product = finished_dock.result.distances["product"].to_numpy()
+    product = finished_dock.result.distances["distance_from_mean"].to_numpy()
     first = len(finished_dock.result.a)
     (usual, unusual), _ = nearest_and_farthest(finished_dock.result)
     assert product[usual].max() <= np.sort(product[:first])[5]
@@ -409,9 +410,9 @@ def test_every_setting_states_default_and_unit(finished_dock):
 
 
 def test_color_features_state_their_unit(finished_dock):
-    finished_dock.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("area"))
+    finished_dock.color_by.choice.setCurrentIndex(list(COLORINGS).index("area"))
     assert finished_dock.color_by.colorbar.labels[-1].endswith("µm²")
-    finished_dock.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("image"))
+    finished_dock.color_by.choice.setCurrentIndex(list(COLORINGS).index("image"))
     assert finished_dock.color_by.colorbar.labels == ["one", "", "two"]
 
 
@@ -419,7 +420,7 @@ def test_the_color_bar_counts_every_curve_and_clips_on_request(finished_dock):
     shares = finished_dock.color_by.colorbar.shares()
     assert [share.sum() for share in shares] == pytest.approx([1, 1])
     finished_dock.color_by.percentile.setValue(50)
-    high = np.percentile(finished_dock.result.distances["product"], 50)
+    high = np.percentile(finished_dock.result.distances["distance_from_mean"], 50)
     assert next(iter(finished_dock.comparison.curves)).face_contrast_limits[1] == pytest.approx(high)
     assert finished_dock.color_by.colorbar.labels[-1] == f"≥ {high:.3g}"
     finished_dock.color_by.percentile.setValue(100)

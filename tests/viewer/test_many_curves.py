@@ -19,13 +19,14 @@ from qtpy.QtCore import QTimer
 from curve_makers import blobs
 from docks import run, wait_until_released
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
+from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.comparison.display import MARK, edge_width, simplified
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing, inputs
 from napari_shape_ensembles.viewer import layers as own_layers
 from napari_shape_ensembles.viewer.displayed_result import comparison_view
 from napari_shape_ensembles.viewer.inputs import Source, is_own
-from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, curve_layers, repaint
+from napari_shape_ensembles.viewer.layers import colormap_of, curve_layers, repaint
 from napari_shape_ensembles.viewer.task import JobRunner
 
 
@@ -97,15 +98,15 @@ def test_thousands_of_curves_are_drawn_without_edges():
 # Coloring by any column ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("column", COLOR_FEATURES)
+@pytest.mark.parametrize("column", COLORINGS)
 def test_every_color_feature_colors_by_its_values(layers, compared, column):
-    paint = COLOR_FEATURES[column]
+    paint = COLORINGS[column]
     values = paint.values(compared)
     limits = paint.limits(values, 99)
     repaint(layers[0], column, limits)
     own = values[: len(compared.a)]
     share = np.clip((own - limits[0]) / (limits[1] - limits[0]), 0, 1)
-    np.testing.assert_allclose(layers[0].face_color, paint.colormap.map(share), atol=1 / 255)
+    np.testing.assert_allclose(layers[0].face_color, colormap_of(paint).map(share), atol=1 / 255)
     assert layers[0].features["painted"].to_numpy() == pytest.approx(own)
 
 
@@ -122,10 +123,10 @@ COLUMNS = {
 def test_unusual_columns_are_colored_by_the_scale(layers, name):
     layer = layers[0]
     values = np.asarray(COLUMNS[name])
-    layer.features = layer.features.assign(product=values)
-    repaint(layer, "product", (0.0, 40.0))
+    layer.features = layer.features.assign(distance_from_mean=values)
+    repaint(layer, "distance_from_mean", (0.0, 40.0))
     colors = np.asarray(layer.face_color)
-    expected = COLOR_FEATURES["product"].colormap.map(np.clip(values.astype(float) / 40, 0, 1))
+    expected = colormap_of(COLORINGS["distance_from_mean"]).map(np.clip(values.astype(float) / 40, 0, 1))
     known = ~np.isnan(values.astype(float))
     np.testing.assert_allclose(colors[known], expected[known], atol=1 / 255)
     assert (colors[~known, 3] == 0).all()
@@ -133,7 +134,7 @@ def test_unusual_columns_are_colored_by_the_scale(layers, name):
 
 @pytest.mark.parametrize("values", [[5.0] * 4, [np.nan] * 4, [0.0] * 4, [np.inf, 1.0, 2.0, np.nan]])
 def test_color_limits_are_finite_and_distinct_for_any_values(values):
-    for paint in COLOR_FEATURES.values():
+    for paint in COLORINGS.values():
         low, high = paint.limits(np.array(values), 99)
         assert np.isfinite([low, high]).all()
         assert low < high
@@ -291,9 +292,9 @@ def test_curves_are_not_recolored_needlessly(layers):
     uploads = []
     layers[0].events.face_color.connect(uploads.append)
     limits = layers[0].face_contrast_limits
-    repaint(layers[0], "product", limits)
+    repaint(layers[0], "distance_from_mean", limits)
     assert not uploads
-    repaint(layers[0], "product", (0.0, 2 * limits[1]))
+    repaint(layers[0], "distance_from_mean", (0.0, 2 * limits[1]))
     layers[0].features.loc[0, "excluded"] = True
-    repaint(layers[0], "product", (0.0, 2 * limits[1]))
+    repaint(layers[0], "distance_from_mean", (0.0, 2 * limits[1]))
     assert len(uploads) == 2

@@ -6,11 +6,13 @@ from qtpy.QtWidgets import QCheckBox, QComboBox
 
 from docks import press, set_choices, show_docks
 from image_makers import spots
-from napari_shape_ensembles import extract_curves, propose, segment
+from napari_shape_ensembles import extract_curves, propose, segment, unusual_outlines
+from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.outlines import Outlines, Quality
 from napari_shape_ensembles.outlines.gate import Finding
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
+from napari_shape_ensembles.viewer.layers import colormap_of
 from napari_shape_ensembles.viewer.segmenting import Verdict
 
 PREVIEW = "segmentation preview"
@@ -126,6 +128,13 @@ def test_the_commit_equals_the_preview(dock, viewer, qtbot):
     np.testing.assert_allclose(outlines.data[3] * 0.5, expected[3], atol=1e-5)
     assert {"id", "area", "perimeter", "circularity", "aspect_ratio", "solidity", "excluded"} <= set(outlines.features)
     np.testing.assert_allclose(outlines.features["area"], expected.features["area"])
+    unusual = unusual_outlines(expected)  # no second image is needed
+    np.testing.assert_allclose(outlines.features["unusual"], unusual["unusual"], rtol=1e-3)
+    assert outlines.features["why"].tolist() == unusual["why"].tolist()
+    limits = COLORINGS["unusual"].limits(unusual["unusual"].to_numpy(), 99)
+    share = np.clip((unusual["unusual"] - limits[0]) / (limits[1] - limits[0]), 0, 1)
+    np.testing.assert_allclose(outlines.face_color, colormap_of(COLORINGS["unusual"]).map(share), atol=0.01)
+    assert unusual["why"][unusual["unusual"].idxmax()] in dock.message.text()
     for layer in (labels, outlines):
         np.testing.assert_array_equal(layer.scale, (0.5, 0.5))
         assert {str(unit) for unit in layer.units} == {"micrometer"}

@@ -30,12 +30,13 @@ from docks import (
     set_choices,
 )
 from image_makers import spots
+from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.palette import PICKED
 from napari_shape_ensembles.viewer import layers, painting
 from napari_shape_ensembles.viewer.curves import canvas_overlays
 from napari_shape_ensembles.viewer.docks.bench import Bench
-from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
+from napari_shape_ensembles.viewer.layers import colormap_of
 from napari_shape_ensembles.viewer.painting import MAX_LABELS, label_layer, row_under
 
 
@@ -180,11 +181,11 @@ def test_painted_outlines_behave_like_shapes(finished_dock, viewer, qtbot):
     assert len(one.features) == first
     assert not one.editable
 
-    for column, feature in COLOR_FEATURES.items():
-        finished_dock.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index(column))
+    for column, feature in COLORINGS.items():
+        finished_dock.color_by.choice.setCurrentIndex(list(COLORINGS).index(column))
         values = feature.values(finished_dock.result)
         low, high = feature.limits(values, 99)
-        expected = feature.colormap.map(np.clip((values - low) / (high - low), 0, 1))
+        expected = colormap_of(feature).map(np.clip((values - low) / (high - low), 0, 1))
         np.testing.assert_allclose(np.concatenate([drawn(one), drawn(two)]), expected, atol=1 / 255, err_msg=column)
     before = drawn(one)
 

@@ -4,8 +4,9 @@ import pytest
 from napari.components import ViewerModel
 
 from napari_shape_ensembles import Settings
+from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.viewer.choices import PLUGIN, PREFERRED, preferred
-from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
+from napari_shape_ensembles.viewer.layers import colormap_of
 from napari_shape_ensembles.viewer.session import Session
 
 settings = pytest.importorskip("napari.settings")
@@ -35,7 +36,7 @@ def test_a_session_starts_with_the_preferences(preferences):
 
 def test_curves_have_the_preferred_colormap(preferences):
     preferences.colormap = "cividis"
-    assert COLOR_FEATURES["product"].colormap.name == "cividis"
+    assert colormap_of(COLORINGS["distance_from_mean"]).name == "cividis"
 
 
 def test_napari_without_plugin_preferences_uses_the_defaults(monkeypatch):

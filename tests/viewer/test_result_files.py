@@ -33,6 +33,7 @@ from docks import (
 )
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Comparison, Outlines, Settings
+from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.comparison.sensitivity import ArchetypeSensitivity
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, rerun, save_settings
@@ -42,7 +43,6 @@ from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing, inputs, layers
 from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.experimenting import PLAIN_TABLE
-from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 from napari_shape_ensembles.viewer.report import text_of
 from napari_shape_ensembles.viewer.task import RunInputs
 
@@ -214,9 +214,9 @@ def test_opened_curves_behave_like_those_of_a_run(finished_dock, qtbot, tmp_path
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()
     dock = reopen(viewer, path, qtbot)
-    for column in COLOR_FEATURES:
+    for column in COLORINGS:
         dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData(column))
-        own = COLOR_FEATURES[column].values(dock.result)[: len(dock.result.a)]
+        own = COLORINGS[column].values(dock.result)[: len(dock.result.a)]
         np.testing.assert_allclose(curves_of(viewer, "one").features["painted"], own)
     curves_of(viewer, "two").selected_data = {4}
     assert dock.comparison.selection.rows.tolist() == [len(dock.result.a) + 4]
@@ -355,7 +355,13 @@ def test_a_file_that_cannot_be_opened_keeps_the_result(finished_dock, qtbot, tmp
 
 def test_an_invalid_stored_view_is_reported(finished_dock, qtbot, tmp_path, answer):
     odd = [{"segmentation": {"nonsense": 1}}, {"excluded": [1]}, {"excluded": [[[1]], []]}, {"notes": [3]}]
-    odd += [{"painted": "mood"}, {"painted": ["product"]}, {"a": 3}, {"a": {"scale": [0, 1]}}, {"b": {"scale": [1]}}]
+    odd += [
+        {"painted": "mood"},
+        {"painted": ["distance_from_mean"]},
+        {"a": 3},
+        {"a": {"scale": [0, 1]}},
+        {"b": {"scale": [1]}},
+    ]
     for view in odd:
         finished_dock.result.save(answer(tmp_path / "odd.comparison.npz"), view=view)
         said = choose_menu_entry(finished_dock.files, "Open result", qtbot)
@@ -406,7 +412,7 @@ def test_a_file_name_without_suffix_gets_the_default_one(finished_dock, qtbot, t
 def test_curves_are_exported_with_distances_and_measurements(finished_dock, qtbot, tmp_path, answer, ending):
     answer(tmp_path / f"pair{ending}")
     assert choose_menu_entry(finished_dock.results.store, "Export curves", qtbot).startswith("Saved pair.A")
-    columns = [name for name, paint in COLOR_FEATURES.items() if paint.numeric]
+    columns = [name for name, paint in COLORINGS.items() if paint.numeric]
     result, first = finished_dock.result, len(finished_dock.result.a)
     middle = ".curves.csv" if ending == ".csv" else ending
     for side, ensemble, rows in (("A", result.a, slice(0, first)), ("B", result.b, slice(first, None))):
@@ -416,7 +422,7 @@ def test_curves_are_exported_with_distances_and_measurements(finished_dock, qtbo
         assert table.ensemble.ids.tolist() == ensemble.ids.tolist()
         assert set(table.features["sample"]) == {ensemble.name}
         np.testing.assert_allclose(table.ensemble.vertices, ensemble.vertices, rtol=1e-5)
-        expected = pd.DataFrame({name: COLOR_FEATURES[name].values(result)[rows] for name in columns})
+        expected = pd.DataFrame({name: COLORINGS[name].values(result)[rows] for name in columns})
         np.testing.assert_allclose(table.features[columns].astype(float), expected, rtol=1e-6, atol=1e-9)
 
 
@@ -555,7 +561,7 @@ def test_the_witness_of_thousands_of_curves_is_computed_on_demand(finished_dock,
     viewer = ViewerModel()
     viewer.open(path, plugin=PLUGIN)
     layer = curves_of(viewer, "one")
-    np.testing.assert_allclose(layer.features["painted"], layer.features["product"])
+    np.testing.assert_allclose(layer.features["painted"], layer.features["distance_from_mean"])
     dock = open_answer(viewer, qtbot)
     with qtbot.waitSignal(dock.finished, timeout=20_000):
         pass
@@ -673,7 +679,7 @@ def write_pair(sources, run_inputs, path):
     """Compare two groups and write the file, in this thread."""
     answer = comparing.compare_groups(sources, run_inputs)
     outcome = comparing.contrast_of(answer, "A", "B", sources, run_inputs)
-    comparing.write_comparison_file(outcome.shown, "product", {}, path)
+    comparing.write_comparison_file(outcome.shown, "distance_from_mean", {}, path)
 
 
 def test_the_plane_of_a_stack_is_saved_and_a_modified_layer_has_no_file(tmp_path):

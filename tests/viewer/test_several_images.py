@@ -78,7 +78,9 @@ def test_checked_images_of_a_sample_are_pooled(finished_dock, model):
     assert finished_dock.result.a.name == "one + three"
     assert finished_dock.result.summary() == result.summary()
     np.testing.assert_array_equal(finished_dock.result.undulation.null, result.undulation.null)
-    np.testing.assert_array_equal(finished_dock.result.distances["product"], result.distances["product"])
+    np.testing.assert_array_equal(
+        finished_dock.result.distances["distance_from_mean"], result.distances["distance_from_mean"]
+    )
     assert finished_dock.result.a.images.tolist() == result.a.images.tolist()
 
 
@@ -95,7 +97,7 @@ def test_every_image_gets_its_own_curve_layer_in_place(finished_dock, model):
         assert (high <= image.extent.world[1]).all()
         rows = slice(row, row + len(layer.data))
         assert layer.features["id"].tolist() == result.distances["id"][rows].tolist()
-        assert layer.features["product"].tolist() == result.distances["product"][rows].tolist()
+        assert layer.features["distance_from_mean"].tolist() == result.distances["distance_from_mean"][rows].tolist()
         assert set(layer.features["sample"]) == {name}
         row += len(layer.data)
     assert row == len(result.distances)

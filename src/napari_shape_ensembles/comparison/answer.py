@@ -41,6 +41,8 @@ _WORDS = {
 }
 # Quantities of each test of which a missed ratio is stated.
 _MISSED = {"scale": ("size", "elongation"), "undulation": ("lobes", "roughness")}
+# Columns of a row of the table of estimates that are written together.
+_INTERVAL = ("estimate", "low", "high")
 # What a picture of a quantity shows, if not the quantity itself.
 _PICTURED = {"spread of size": "size", "lobes": "coarse form", "concavity": "", "direction of elongation": ""}
 # Quantities with a part of a test, but without a row in the table of estimates; and what these, and distances, are.
@@ -160,7 +162,7 @@ def sentence(comparison: Comparison) -> str:
         differ = named(comparison)[name]
         stated = [one for one in differ if one in _WORDS and 0 < ratios[one]["estimate"] < np.inf]
         for one in stated:
-            ratio, low, high = ratio_words(*(ratios[one][column] for column in ("estimate", "low", "high")))
+            ratio, low, high = _words_of(ratios[one])
             directed.append(f"{_direction(ratios[one])}: {_times(one, ratio, a)} ({low} to {high}){_area(one, ratios)}")
         if others := [one for one in differ if one not in stated]:
             undirected.append(f"{what.capitalize()} {'also ' if stated else ''}differs: {', '.join(others)}.")
@@ -189,11 +191,11 @@ def named(comparison: Comparison) -> dict[str, tuple[str, ...]]:
 
     Names of rows of the table of estimates, by test; none if the test as a whole finds no difference.
     """
-    rows, found = _ratios(comparison), {}
+    found = {}
     for name in TESTS:
         test: MMDTest = getattr(comparison, name)
         adjusted = {
-            one: rows[one]["p_adjusted"] if one in rows else p_values(test, (one,))[1]
+            one: comparison.quantity_p_values.get(one, p_values(test, (one,)))[1]
             for one, of in (QUANTITIES | _WITHOUT_ROW).items()
             if of == name
         }
@@ -225,8 +227,36 @@ def _times(name: str, ratio: str, a: str) -> str:
 
 def _area(name: str, rows: dict[str, dict[str, Any]]) -> str:
     """The ratio of mean areas, beside that of lengths."""
-    area = rows["area"]["estimate"]
-    return f", area × {ratio_words(area)[0]}" if name == "size" and isfinite(area) else ""
+    area = rows["area"]
+    return f", area × {_words_of(area)[0]}" if name == "size" and isfinite(area["estimate"]) else ""
+
+
+def _words_of(row: dict[str, Any]) -> list[str]:
+    """The estimate of a row of the table, and the ends of its interval, as they are written everywhere."""
+    values = [row[column] for column in _INTERVAL]
+    shown = values if all(map(isfinite, values[1:])) else values[:1]
+    words = ratio_words(*shown) if row["kind"] == "ratio" else [f"{value:.2f}" for value in shown]
+    return words + ["–"] * (len(values) - len(shown)) if isfinite(values[0]) else ["–"] * len(values)
+
+
+def estimate_rows(comparison: Comparison) -> list[tuple[str, ...]]:
+    """The table of estimates in words, one row a quantity; the sentences take their numbers from it."""
+    differ, found = {name for names in named(comparison).values() for name in names}, []
+    for row in comparison.estimates.to_dict("records"):
+        value, low, high = _words_of(row)
+        interval = f"{low} to {high}" if high != "–" else "–"
+        p_values = [f"{p:.2g}" if isfinite(p) else "–" for p in (row["p"], row["p_adjusted"])]
+        decided = "–" if comparison.case == INCONCLUSIVE or p_values[1] == "–" else "not detected"
+        decision = "differs" if row["quantity"] in differ and decided != "–" else decided
+        unit = " sd" if row["kind"] == "distance" and value != "–" else ""
+        found.append((row["quantity"], value + unit, interval, *p_values, decision))
+    return found
+
+
+def estimate_headings(comparison: Comparison) -> tuple[str, ...]:
+    """Headings of `estimate_rows`."""
+    a, b = names_of(comparison)
+    return ("quantity", f"{b} over {a}", "95 % interval", "p", "adjusted p", "")
 
 
 def ratio_words(*ratios: float) -> list[str]:
@@ -242,6 +272,17 @@ def ratio_words(*ratios: float) -> list[str]:
 
 
 # --------------------------------------------------------------------------------------- what limits the answer
+
+
+def opening(comparison: Comparison) -> str:
+    """State in a few words which samples differ, and what that holds for; empty without a result."""
+    if comparison.case == INCONCLUSIVE or min(len(comparison.a), len(comparison.b)) < 2:
+        return ""
+    differ = "differ" if comparison.undulation.rejected or comparison.scale.rejected else "were not found to differ"
+    if comparison.permuted == "curves":
+        return f"These {'two ' if max(comparison.image_counts) == 1 else ''}images {differ}."
+    a, b = names_of(comparison)
+    return f"{a} and {b} {differ}: {' and '.join(map(str, comparison.unit_counts))} {comparison.permuted}."
 
 
 def scope(comparison: Comparison) -> str:
@@ -273,9 +314,11 @@ def missed(comparison: Comparison) -> str:
     ratios, found = _ratios(comparison), []
     for test, own in _MISSED.items():
         for name in () if getattr(comparison, test).rejected else own:
-            low, high = ratios[name]["low"], ratios[name]["high"]
-            if isfinite(largest := max(high, 1 / max(low, np.finfo(float).tiny))):
-                found.append(f"a ratio of {name} up to {ratio_words(largest)[0]}")
+            row = ratios[name]
+            if row["low"] > 0 and isfinite(row["high"]):
+                _, low, high = _words_of(row)
+                farther = f"up to {high}" if row["high"] * row["low"] >= 1 else f"down to {low}"
+                found.append(f"a ratio of {name} {farther}")
     return f"Could have been missed: {', '.join(found)}." if found else ""
 
 
@@ -416,13 +459,14 @@ def ratio_sentence(comparison: Comparison) -> str:
 def _quantity_sentence(comparison: Comparison, name: str, rows: dict[str, dict[str, Any]]) -> str:
     a, b = names_of(comparison)
     if name not in rows:
-        _, p = p_values(getattr(comparison, (QUANTITIES | _WITHOUT_ROW)[name]), (name,))
+        of_part = p_values(getattr(comparison, (QUANTITIES | _WITHOUT_ROW)[name]), (name,))
+        p = comparison.quantity_p_values.get(name, of_part)[1]
         return f"The {name} differs ({_WHAT_IS[name]}; adjusted p = {p:.2g})."
     row = rows[name]
     if row["estimate"] in (0, np.inf):
         words = f"{b if not row['estimate'] else a}'s size does not vary"
     else:
-        ratio, low, high = ratio_words(*(row[column] for column in ("estimate", "low", "high")))
+        ratio, low, high = _words_of(row)
         words = f"{b}'s outlines are {_direction(row)}: {_times(name, ratio, a)}, 95 % interval {low} to {high}"
         words += _area(name, rows)
     return f"{words} (adjusted p = {row['p_adjusted']:.2g})."

@@ -1,9 +1,9 @@
 """Display of a comparison without a viewer: curves as layer data, results as an HTML table for notebooks."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,20 +11,17 @@ from ..archive import ContentError, Tree
 from ..mmd import MMDTest
 from ..outlines import Ensemble
 from ..palette import COLORMAP
+from .colorings import COLORINGS, DEFAULT
 from .verdict import TRUTH_TABLE
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LayerData = tuple[Any, dict[str, Any], str]
 
 #: Metadata key of layers made by the plugin.
 MARK = "napari-shape-ensembles"
-PAINTED = ("product", "undulation", "scale")
 
 _TEST_HEADINGS = ("test", "MMD", "threshold", "p", "difference")
-# Percentile at which the color scale ends, so that a few extreme curves do not compress it for all others.
-_DEFAULT_PERCENTILE = 99
+#: Percentile at which the color scale ends, so that a few extreme curves do not compress it for all others.
+DEFAULT_PERCENTILE = 99
 # Outlines are simplified for display only, by at most this much of a pixel, or this fraction of the typical diameter.
 _SIMPLIFY_PX, _SIMPLIFY_TOLERANCE = 0.25, 0.002
 # Plausible pixel sizes in any unit; beyond them a file is damaged, and coordinates in pixels would overflow.
@@ -34,29 +31,25 @@ _FAST_DISPLAY_FROM = 2000
 
 
 def curve_layer_data(
-    a: Ensemble,
-    b: Ensemble,
-    distances: "pd.DataFrame",
+    result: Any,
     view: Tree | None = None,
-    columns: "pd.DataFrame | None" = None,
+    names: Collection[str] = (),
     *,
     by_pixels: bool = False,
     thin: bool = True,
 ) -> list[LayerData]:
-    """One Shapes layer per side of a comparison, or per image, with faces colored by distance from the mean shape.
+    """One Shapes layer per side of a comparison, or per image, with faces colored by one of `COLORINGS`.
 
     Parameters
     ----------
-    a, b : Ensemble
-    distances : DataFrame
-        Distances of every curve from the mean shape, as `Comparison.distances`.
+    result : Comparison
     view : dict, optional
-        "painted": "product", "undulation", "scale" or one of the columns; "a" and "b": {"scale": size of a pixel in the
+        "painted": the name of a coloring; "a" and "b": {"scale": size of a pixel in the
         comparison's unit, "translate": (row, column)}. If a side is several images with layers of their own, "images"
         in it is a list of their names with a scale and a translate each. Defaults: pixels of one unit, at the origin,
-        colored by product.
-    columns : DataFrame, optional
-        Further features, one row per pooled curve.
+        colored by the distance from the mean shape.
+    names : collection of str
+        Colorings that are features of the layers in any case; all others are if they take no time.
     by_pixels : bool
         Simplify curves by a quarter of a pixel, thousands of them by half a pixel, if its size is known, instead of by
         a fraction of their diameter: fewer vertices, without visible differences.
@@ -66,21 +59,21 @@ def curve_layer_data(
     Returns
     -------
     list of (curves, options, "shapes")
-        A's before B's, as napari's readers return them. All share one color scale, from 0 to the 99th percentile of all
-        curves.
+        A's before B's, as napari's readers return them. All share one color scale, which ends at the 99th percentile of
+        all curves.
     """
     import pandas as pd  # slow to import, and not needed for a comparison
 
     view = view or {}
-    more = pd.DataFrame(index=range(len(distances))) if columns is None else columns
-    table = pd.concat([distances[list(PAINTED)], more.drop(columns=list(PAINTED), errors="ignore")], axis=1)
-    painted = str(view.get("painted", PAINTED[0]))
-    if painted not in table:
-        raise ContentError(f"curves can be colored by {', '.join(table.columns)}, not {painted!r}")
-    table["painted"] = table[painted].astype(float)
-    high = float(np.nanpercentile(table["painted"], _DEFAULT_PERCENTILE)) or 1.0
-    layers = []
-    for side, ensemble, rows in (("A", a, table[: len(a)]), ("B", b, table[len(a) :])):
+    painted = str(view.get("painted", DEFAULT))
+    if painted not in COLORINGS:
+        raise ContentError(f"curves can be colored by {', '.join(COLORINGS)}, not {painted!r}")
+    known = [one for one in COLORINGS.values() if not one.slow or one.name in names or one.name == painted]
+    table = pd.DataFrame({one.name: one.values(result) for one in known})
+    table["painted"] = table[painted]
+    limits = COLORINGS[painted].limits(table["painted"].to_numpy(), DEFAULT_PERCENTILE)
+    layers, first = [], len(result.a)
+    for side, ensemble, rows in (("A", result.a, table[:first]), ("B", result.b, table[first:])):
         given, names = view.get(side.lower(), {}), image_names(view, side)
         images = [(_layer_placement(given, side), ensemble, np.ones(len(ensemble), dtype=np.bool_))]
         if names:
@@ -114,7 +107,7 @@ def curve_layer_data(
                 "translate": tuple(place.get("translate", (0.0, 0.0))),
                 "units": (image.unit,) * 2,
                 "features": features.assign(sample=image.name or side, excluded=False),
-                "face_contrast_limits": (0.0, high),
+                "face_contrast_limits": limits,
                 "metadata": {MARK: {"source": side, "part": part, "view": view}},
             }
             layers.append((simplified(curves, tolerance) if thin else curves, options, "shapes"))

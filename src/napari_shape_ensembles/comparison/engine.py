@@ -47,7 +47,7 @@ _SMALL_SAMPLE_PARTS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "undulation": {"coarse form": LOBES[:5], "roughness": ("roughness",)},
     "scale": {"mean size": ("size",), "elongation": ("elongation",)},
 }
-# Largest rate of the small-sample test in 35 null designs of 3 to 20 replicates of 3 to 40 outlines, 2000 draws each.
+# Largest rate of the small-sample test in 32 null designs of 3 to 20 replicates of 3 to 40 outlines, 2000 draws each.
 _HIGHEST_RATE = 0.036
 #: Largest factor by which the number of permutations is raised where p-values are close to the level.
 MOST_MORE = 50

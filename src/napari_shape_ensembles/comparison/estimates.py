@@ -21,6 +21,7 @@ from ..mmd.contrasts import (
 )
 from ..mmd.kernel import Distances, median_distance, quadratic_forms
 from ..mmd.replicates import mean_kernels
+from ..mmd.two_sample import pooled_mmd_test
 from ..shapes.lobes import BANDS
 from .quantities import COARSE, LOBES
 from .quantity_tests import adjusted_difference, family_p_values, holm, label_orders
@@ -60,8 +61,6 @@ _OF_COORDINATES = {"raw": "coarse form", "normalized": "roughness"}
 _MISSING = np.full(3, np.nan)
 # Amplitudes of lobes below this, relative to the size of an outline, imply no finer waves.
 _LEAST_LOBES = 1e-3
-# With fewer curves per covariate, roughness is adjusted for the amplitude of all coarse lobes together only.
-_MIN_PER_COVARIATE = 6
 
 
 def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFrame":
@@ -81,7 +80,7 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     found = ratios(measured | comparison.lobes, first, counts, image, blocks)
     found["spread of size"] = spread_ratios(measured["size"][:, None], first, counts, image, blocks)[:, 0]
     found["area"] = area_ratio(comparison, counts)
-    tested, rows = quantity_p_values(comparison, measured), []
+    tested, rows = comparison.quantity_p_values, []
     for name in QUANTITIES:
         if name != _DISTANCE:
             estimate = found.get(name, _MISSING)
@@ -97,22 +96,22 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
 def quantities_of(comparison: Comparison) -> dict[str, Real]:
     """Logarithms of those quantities that are one number of every outline, (N,) each."""
     measured = {name: comparison.components[name] for name in ("size", "elongation", "roughness")}
-    measured["lobes"] = np.logaddexp.reduce([2 * comparison.lobes[name] for name in _COARSE_LOBES]) / 2
+    measured["lobes"] = comparison.lobes["lobes"]
     lacking = comparison.descriptors[:, -2] if comparison.descriptors.shape[1] > 1 else np.zeros(0)
     if lacking.any():  # logarithms of the unfilled share of the convex hull; all 0 with too few pixels for it
         measured["concavity"] = lacking
     return measured
 
 
-def quantity_p_values(comparison: Comparison, measured: Mapping[str, Real]) -> dict[str, tuple[float, float]]:
+def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
     """p-value of every quantity, and the one adjusted for the other quantities of the same test.
 
     The first is that of a permutation test of just this quantity, by its difference in standard errors: it holds under
-    unequal spread as well. No adjusted p-value is smaller than that of the test as a whole. The coarse form has the
-    p-values of its part of the test.
+    unequal spread as well. No adjusted p-value is smaller than that of the test as a whole. Over images, the
+    coarse form has the p-values of its part of the test.
     """
     image, blocks, settings = comparison.replicates, comparison.blocks, comparison.settings
-    first, total = len(comparison.a), len(comparison.t)
+    first, total, measured = len(comparison.a), len(comparison.t), quantities_of(comparison)
     labels = label_orders(first, image, blocks, total, settings.permutations, settings.seed)
     # Absolute deviations from the median of the sample: their mean is the spread.
     size = measured["size"]
@@ -138,8 +137,28 @@ def quantity_p_values(comparison: Comparison, measured: Mapping[str, Real]) -> d
             family = holm({name: difference_of_replicates(values[name], second, blocks).p_value for name in family})
         for name, (p, joint) in family.items():
             found[name] = p, max(joint, test.p_value)
-    found[_DISTANCE] = p_values(comparison.undulation, (_DISTANCE,))
+    found[_DISTANCE] = _coarse_p_values(comparison, 1 + len(differences))
     return found
+
+
+def _coarse_p_values(comparison: Comparison, quantities: int) -> tuple[float, float]:
+    """p-value of the coarse form, and the one adjusted for all quantities of the test of form (Bonferroni).
+
+    The part of the test is about all coordinates, in which finer waves differ too.
+    """
+    test, settings, points = comparison.undulation, comparison.settings, comparison.components[_DISTANCE]
+    if comparison.replicates is not None or _DISTANCE not in test.parts or not points.any():
+        return p_values(test, (_DISTANCE,))
+    p = pooled_mmd_test(
+        {"": points},
+        len(comparison.a),
+        kernels={"": "energy"},
+        permutations=settings.permutations,
+        approximate_above=settings.approximate_above or None,
+        bins=settings.bins,
+        seed=settings.seed,
+    ).p_value
+    return p, max(min(quantities * p, 1.0), test.p_value)
 
 
 def area_ratio(comparison: Comparison, counts: Real) -> Real:
@@ -158,13 +177,9 @@ def area_ratio(comparison: Comparison, counts: Real) -> Real:
 
 
 def _coarse_lobes(lobes: Mapping[str, Real]) -> Real:
-    """Covariates (N, p) by which the coarse lobes of an outline imply finer waves: their amplitudes, and squares."""
-    amplitudes = np.stack([lobes[name] for name in _COARSE_LOBES], axis=1)
-    amplitudes = np.maximum(amplitudes, np.log(_LEAST_LOBES))
-    whole = np.logaddexp.reduce(2 * amplitudes, axis=1) / 2
-    squares = np.square(np.concatenate([amplitudes, whole[:, None]], axis=1))
-    every = np.concatenate([amplitudes, squares - squares.mean(axis=0)], axis=1)
-    return every if len(every) >= _MIN_PER_COVARIATE * every.shape[1] else whole[:, None]
+    """Covariate (N, 1) by which the coarse lobes of an outline imply finer waves along its arc length."""
+    amplitudes = np.logaddexp.reduce([2 * lobes[name] for name in _COARSE_LOBES]) / 2
+    return np.maximum(amplitudes, np.log(_LEAST_LOBES))[:, None]
 
 
 def _implied(roughness: Real, lobed: Real, group: Index) -> Real:

@@ -1,6 +1,6 @@
 """The table of outlines: one row per outline, and one name for every column wherever it is shown or written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,17 +9,15 @@ from .._types import Real
 from ..mmd.two_sample import FEATURES
 from ..mmd.witness import witness
 from ..outlines import Ensemble
+from .unusual import distance_columns, unusual_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-_SIZES = ("product", "undulation", "scale")
-#: Columns of the distances from the mean shape, and of each divided by its maximum.
-DISTANCES = (*_SIZES, *(f"{name}_normalized" for name in _SIZES))
-
-
-def outline_table(ensembles: Sequence[Ensemble], samples: Sequence[str], t: Real, l: Real) -> "pd.DataFrame":
+def outline_table(
+    ensembles: Sequence[Ensemble], samples: Sequence[str], t: Real, l: Real, measured: Mapping[str, Real]
+) -> "pd.DataFrame":
     """Table with one row per outline of several ensembles, in order.
 
     Parameters
@@ -29,19 +27,22 @@ def outline_table(ensembles: Sequence[Ensemble], samples: Sequence[str], t: Real
         The sample of each ensemble, such as its group.
     t, l : (N, r) and (N, 3) arrays
         Undulation and scale coordinates of the outlines.
+    measured : mapping of str to (N,) array
+        Logarithms of their size, elongation and lobes.
 
     Returns
     -------
     DataFrame
-        Columns: id; image; sample; metadata and features of the ensembles; product, undulation and scale, the distances
-        ‖(t, l)‖, ‖t‖ and ‖l‖ from the mean shape; and each of them divided by its maximum (`..._normalized`, 0 to 1).
+        Columns: id; image; sample; metadata and features of the ensembles; the distances from the mean shape and how
+        unusual the outlines are: distance_from_mean, undulation, scale, paper_distance, unusual, unusual_form and
+        unusual_size; see `COLORINGS`.
 
     Examples
     --------
     >>> from napari_shape_ensembles import compare, samples
     >>> from napari_shape_ensembles.comparison.outline_table import outline_table
     >>> result = compare(*samples.powder_outlines().ensembles(), landmarks=60, rank=10, permutations=199)
-    >>> table = outline_table([result.a, result.b], ["sieved", "raw"], result.t, result.l)
+    >>> table = outline_table([result.a, result.b], ["sieved", "raw"], result.t, result.l, result.measured)
     >>> table.columns.tolist()[:5], table["sample"].value_counts().to_dict()
     (['id', 'image', 'sample', 'area', 'perimeter'], {'raw': 295, 'sieved': 174})
     """
@@ -50,12 +51,10 @@ def outline_table(ensembles: Sequence[Ensemble], samples: Sequence[str], t: Real
     table = pd.concat([one.to_dataframe() for one in ensembles], ignore_index=True)
     metadata = list(dict.fromkeys(name for one in ensembles for name in one.metadata))
     sample = np.repeat(np.array(samples, dtype=object), [len(one) for one in ensembles])
-    undulation, scale = np.linalg.norm(t, axis=1), np.linalg.norm(l, axis=1)
-    sizes = dict(zip(_SIZES, (np.hypot(undulation, scale), undulation, scale), strict=True))
-    distances = sizes | {f"{name}_normalized": size / (size.max() or 1.0) for name, size in sizes.items()}
+    computed = distance_columns(t, l) | unusual_columns(measured)
     known = table[["id", "image"]].assign(sample=sample)
     features = table.drop(columns=["id", "image", *metadata])
-    return pd.concat([known, table[metadata], features, pd.DataFrame(distances)], axis=1)
+    return pd.concat([known, table[metadata], features, pd.DataFrame(computed)], axis=1)
 
 
 def witness_columns(result: Any) -> dict[str, Real]:

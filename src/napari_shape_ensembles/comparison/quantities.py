@@ -14,7 +14,7 @@ from .._types import Complex, Real
 from ..outlines import Ensemble
 from ..progress import one_library_thread, over_blocks
 from ..shapes import ShapeSpace, decompose, grassmann, spd, to_landmarks
-from ..shapes.lobes import BANDS, LINEAR, band_amplitudes, band_name, harmonics
+from ..shapes.lobes import BANDS, band_amplitudes, band_name, coarse_waves, harmonics
 from .learning import KNOWN
 from .settings import Settings
 
@@ -33,32 +33,49 @@ _BLOCK = 2000
 
 
 def lobes(ensembles: Sequence[Ensemble], settings: Settings) -> dict[str, Real]:
-    """Logarithms of the RMS amplitudes of each band of `LOBES`, relative to the RMS radius of the form.
+    """Logarithms of the amplitudes of each band of `LOBES`, and of "lobes"; see `amplitudes_and_scales`."""
+    return amplitudes_and_scales(ensembles, settings)[0]
+
+
+def amplitudes_and_scales(ensembles: Sequence[Ensemble], settings: Settings) -> tuple[dict[str, Real], Real]:
+    """Amplitudes of lobes, and the scales, of outlines: they depend on no registration, no mean and no other outline.
 
     Parameters
     ----------
     ensembles : sequence of Ensemble
         N outlines in all.
     settings : Settings
-        How landmarks are placed. The amplitudes depend on no registration, no mean and no other outline.
+        How landmarks are placed.
 
     Returns
     -------
-    dict of str to (N,) array
+    lobes : dict of str to (N,) array
+        Logarithms of the RMS amplitudes of each band of `LOBES`, relative to the RMS radius of the form; and of
+        "lobes", those of the coarse form, which do not depend on finer waves.
+    scales : (N, 2, 2) array
     """
     options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
 
     @one_library_thread()
-    def measured(part: Ensemble) -> Real:
-        undulation, _ = decompose(to_landmarks(part, settings.landmarks, **options))
-        return np.log(np.maximum(band_amplitudes(undulation, BANDS), _MIN_AMPLITUDE))
+    def measured(part: Ensemble) -> tuple[Real, Real]:
+        undulation, scale = decompose(to_landmarks(part, settings.landmarks, **options))
+        coarse = np.linalg.norm(coarse_waves(undulation, COARSE), axis=1)
+        amplitudes = np.column_stack([band_amplitudes(undulation, BANDS), coarse])
+        return np.log(np.maximum(amplitudes, _MIN_AMPLITUDE)), scale
 
     parts = [
         ensemble[start : start + _BLOCK] if len(ensemble) > _BLOCK else ensemble
         for ensemble in ensembles
         for start in range(0, len(ensemble), _BLOCK)
     ]
-    return dict(zip(LOBES, np.concatenate(over_blocks(measured, parts)).T, strict=True))
+    amplitudes, scales = map(np.concatenate, zip(*over_blocks(measured, parts), strict=True))
+    return dict(zip((*LOBES, "lobes"), amplitudes.T, strict=True)), scales
+
+
+def size_and_elongation(scales: Real) -> dict[str, Real]:
+    """Logarithms of the geometric mean of the RMS extents, and of their ratio, of scales (N, 2, 2): (N,) each."""
+    extents = np.linalg.eigvalsh(scales)
+    return {"size": np.log(extents).mean(axis=1), "elongation": np.log(extents[:, 1] / extents[:, 0])}
 
 
 @one_library_thread()
@@ -75,28 +92,21 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
     -------
     dict of str to array
         size (N,): logarithm of the geometric mean of the RMS extents. elongation (N,): logarithm of their ratio.
-        coarse form (N, d): waves of up to `COARSE` lobes, in the registered frame. roughness (N,): logarithm of the RMS
-        amplitude of all finer waves in the r coordinates. What varies by no more than the precision of outlines is
-        rounding error, and constant here.
+        coarse form (N, d): waves of up to `COARSE` lobes, in the registered frame; they do not depend on finer waves.
+        roughness (N,): logarithm of the RMS amplitude of all finer waves in the r coordinates. What varies by no more
+        than the precision of outlines is rounding error, and constant here.
     """
 
     def measured(rows: slice) -> tuple[Real, Real]:
         tangents = np.tensordot(t[rows], space.basis_[: t.shape[1]], axes=1)
-        coefficients, count = harmonics(grassmann.exp(space.undulation_mean_, tangents))
-        coarse = (count > 0) & (count <= COARSE)
-        coarse[LINEAR] = False
-        waves = coefficients[:, coarse]
+        forms = grassmann.exp(space.undulation_mean_, tangents)
+        waves, (coefficients, count) = coarse_waves(forms, COARSE), harmonics(forms)
         return np.concatenate([waves.real, waves.imag], axis=1), amplitude(coefficients, count > COARSE)
 
     blocks = (slice(start, start + _BLOCK) for start in range(0, len(t), _BLOCK))
     coarse, fine = map(np.concatenate, zip(*over_blocks(measured, blocks), strict=True))
-    extents = np.linalg.eigvalsh(spd.from_coordinates(space.scale_mean_, l))
-    found = {
-        "size": np.log(extents).mean(axis=1),
-        "elongation": np.log(extents[:, 1] / extents[:, 0]),
-        "coarse form": coarse,
-        "roughness": np.log(fine),
-    }
+    found = size_and_elongation(spd.from_coordinates(space.scale_mean_, l))
+    found |= {"coarse form": coarse, "roughness": np.log(fine)}
     return {name: np.where(values.std(axis=0) > KNOWN, values, values.mean(axis=0)) for name, values in found.items()}
 
 

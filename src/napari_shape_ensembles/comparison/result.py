@@ -1,7 +1,7 @@
 """Result of a comparison: two tests, one row of the truth table, and what is known of every outline."""
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from importlib.metadata import version
@@ -16,6 +16,7 @@ from ..mmd import MMDTest, dependence_test
 from ..mmd.dependence import DependenceTest
 from ..mmd.replicates import DRAWS, Hypothesis, precision_differs
 from ..outlines import Ensemble, Quality, exchange, quality
+from ..outlines.exchange import DISTANCES
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..shapes import ShapeSpace
@@ -25,16 +26,17 @@ from .coupling import coupling
 from .design import cannot_reach, numbers_below, unequal_precision
 from .detectable import Detectable, detectable_differences, planned_power, require_curves_permuted
 from .display import MARK, LayerData, curve_layer_data, summary_html
-from .estimates import estimates
+from .estimates import estimates, quantity_p_values
 from .figures import plot_comparison, plot_typical
 from .inputs import Inputs
-from .outline_table import DISTANCES, outline_table, witness_columns
+from .outline_table import outline_table, witness_columns
 from .parts import Parts, form_parts, scale_parts
 from .quantities import components, lobes
 from .samples import image_counts
 from .saved import COMPARISON, Saved
 from .settings import Settings
 from .typical import typical, typical_outlines, typical_rows
+from .unusual import why_unusual
 from .verdict import (
     DEPENDS_ON_ARCHETYPE,
     DIFFERS,
@@ -267,8 +269,8 @@ class Comparison(Sealed, Saved):
     def distances(self) -> "pd.DataFrame":
         """Distance of every curve from the mean shape: one row per curve, a's first.
 
-        Columns: sample (its name), id, then product ‖(t, ℓ)‖, undulation ‖t‖ and scale ‖ℓ‖, and each divided by its
-        maximum (`..._normalized`, 0 to 1).
+        Columns: sample (its name); id; distance_from_mean, from the geometric medians of t and ℓ, each over its median,
+        together; undulation ‖t‖ and scale ‖ℓ‖; paper_distance, these two over their maxima, together.
         """
         return self.outlines[["sample", "id", *DISTANCES]]
 
@@ -294,9 +296,9 @@ class Comparison(Sealed, Saved):
     def to_dataframe(self, *, coordinates: bool = False) -> "pd.DataFrame":
         """Table with one row per curve, a's first.
 
-        Columns: id, image, sample (the name of a or b), the metadata of the ensembles, their features, and the
-        distances from the mean shape as in `distances`; with `coordinates` also t1, ..., tr of form and l1, l2, l3 of
-        scale.
+        Columns: id, image, sample (the name of a or b), the metadata of the ensembles, their features, the distances
+        from the mean shape as in `distances`, and how unusual each is (unusual, unusual_form, unusual_size; see
+        `comparison.COLORINGS`); with `coordinates` also t1, ..., tr of form and l1, l2, l3 of scale.
 
         Examples
         --------
@@ -321,7 +323,16 @@ class Comparison(Sealed, Saved):
     @cached_property
     def outlines(self) -> "pd.DataFrame":
         """Table with one row per curve, a's first; see `outline_table`."""
-        return outline_table((self.a, self.b), self.names, self.t, self.l)
+        return outline_table((self.a, self.b), self.names, self.t, self.l, self.measured)
+
+    @cached_property
+    def measured(self) -> dict[str, Real]:
+        """Logarithms of the size, the elongation and the amplitudes of the lobes of every curve, (N,) each."""
+        return {name: self.components[name] for name in ("size", "elongation")} | self.lobes
+
+    def why_unusual(self, row: int) -> str:
+        """Say in words why a curve is unusual among all, by its row in `outlines`."""
+        return why_unusual(self.measured, self.outlines["unusual_form"].to_numpy(), np.array([row]))[0]
 
     @cached_property
     def _witnesses(self) -> dict[str, Real]:
@@ -498,6 +509,11 @@ class Comparison(Sealed, Saved):
         return estimates(self)
 
     @cached_property
+    def quantity_p_values(self) -> dict[str, tuple[float, float]]:
+        """p-value of each quantity of `estimates`, and the adjusted one."""
+        return quantity_p_values(self)
+
+    @cached_property
     def ratios(self) -> "pd.DataFrame":
         """Those rows of `estimates` that are ratios, which take no time."""
         return estimates(self, distances=False)
@@ -619,13 +635,13 @@ class Comparison(Sealed, Saved):
     def layer_data(
         self,
         view: Tree | None = None,
-        columns: "pd.DataFrame | None" = None,
+        names: Collection[str] = (),
         *,
         by_pixels: bool = False,
         thin: bool = True,
     ) -> list[LayerData]:
         """Layer data of Shapes layers that hold a reference to this comparison; see `display.curve_layer_data`."""
-        layers = curve_layer_data(self.a, self.b, self.outlines, view, columns, by_pixels=by_pixels, thin=thin)
+        layers = curve_layer_data(self, view, names, by_pixels=by_pixels, thin=thin)
         for _, options, _ in layers:
             options["metadata"][MARK]["comparison"] = self
         return layers

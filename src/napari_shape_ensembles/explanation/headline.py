@@ -8,6 +8,7 @@ import numpy as np
 from .._types import Index, Real
 from ..checks import Sealed
 from ..comparison import Comparison, answer
+from ..comparison.estimates import quantities_of
 from ..comparison.typical import typical_outlines, typical_rows
 from ..outlines import Ensemble
 from ..shapes import register, to_landmarks
@@ -20,6 +21,8 @@ class Headline(Sealed):
 
     Attributes
     ----------
+    opening : str
+        Which samples differ: these images, or the conditions; empty without a result.
     sentence : str
         What differs, in which direction and how much, with 95 % intervals; or that nothing was detected.
     missed : str
@@ -35,10 +38,16 @@ class Headline(Sealed):
         group whose outlines have no common form.
     formless : str
         Of which groups no mean is drawn, and why; empty if of none.
-    image_sizes : tuple of two dicts of str to float
-        For A and B, the geometric mean size (RMS extent) of the outlines of every image.
+    estimates : sequence of tuples of str
+        The table of estimates in words, with its headings first; see `answer.estimate_rows`.
+    drawn : str
+        The quantity of which the means of images are drawn: the first that is named, else the size.
+    image_means : tuple of two dicts of str to float
+        For A and B, the geometric mean of this quantity (of the size: of the RMS extents) over the outlines of every
+        image.
     """
 
+    opening: str
     sentence: str
     missed: str
     scope: str
@@ -46,7 +55,9 @@ class Headline(Sealed):
     outlines: tuple[Sequence[Real], Sequence[Real]]
     means: tuple[Real | None, Real | None]
     formless: str
-    image_sizes: tuple[dict[str, float], dict[str, float]]
+    estimates: Sequence[tuple[str, ...]]
+    drawn: str
+    image_means: tuple[dict[str, float], dict[str, float]]
 
 
 def headline(result: Comparison) -> Headline:
@@ -60,16 +71,19 @@ def headline(result: Comparison) -> Headline:
     >>> headline(result).sentence
     'Size or elongation differs, but no single quantity can be named. No difference in form was detected.'
     """
-    size = result.components["size"]
-    sizes = tuple(
+    measured = quantities_of(result)
+    named = [one for names in answer.named(result).values() for one in names if one in measured]
+    drawn = named[0] if named else "size"
+    means = tuple(
         {str(name): float(np.exp(own[side.images == name].mean())) for name in dict.fromkeys(side.images.tolist())}
-        for side, own in zip((result.a, result.b), np.split(size, [len(result.a)]), strict=True)
+        for side, own in zip((result.a, result.b), np.split(measured[drawn], [len(result.a)]), strict=True)
     )
-    words = answer.sentence(result), answer.missed(result), answer.scope(result)
+    words = answer.opening(result), answer.sentence(result), answer.missed(result), answer.scope(result)
     rows = typical_rows(result)
     a, b = typical_outlines(result, rows)
-    means = mean_outlines(result, (a[0], b[0]))
-    return Headline(*words, rows, (a, b), means, answer.formless(result), (sizes[0], sizes[1]))
+    outlines = mean_outlines(result, (a[0], b[0]))
+    table = [answer.estimate_headings(result), *answer.estimate_rows(result)]
+    return Headline(*words, rows, (a, b), outlines, answer.formless(result), table, drawn, (means[0], means[1]))
 
 
 def mean_outlines(result: Comparison, like: tuple[Real, Real]) -> tuple[Real | None, Real | None]:

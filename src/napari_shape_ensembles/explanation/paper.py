@@ -125,7 +125,7 @@ def methods(
         said.append("Differences that could have been missed are the ends of 95 % intervals.")
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     said.append(f"Software: {versions}.")
-    found = " ".join(words for words in (known.sentence, known.missed, known.scope) if words)
+    found = " ".join(words for words in (known.opening, known.sentence, known.missed, known.scope) if words)
     intervals = "; brackets hold 95 % intervals" if has_ratios else ""
     answer = f"{found} ({result.case}; {p_words(result)}{intervals}.)"
     used = f"All settings of the comparison: {_described(settings)}."

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from ..archive import write_bytes
 from ..comparison import Comparison
-from ..comparison.answer import names_of, ratio_words, titles_of
+from ..comparison.answer import estimate_headings, estimate_rows, names_of, titles_of
 from ..comparison.quantities import COMPONENTS
 from ..comparison.verdict import TRUTH_TABLE
 from .explain import Explanation
@@ -66,6 +66,7 @@ def report_html(explanation: Explanation, *, swaps: Iterable[Swap] = ()) -> str:
         f"<h1>{_text(_title(explanation))}</h1>",
         f'<p class="verdict">{_text(explanation.comparison.summary())}</p>',
         _figure(drawn, "outlines"),
+        _html_table(estimates_table(explanation.comparison)),
         *(f"<p>⚠ {_text(words)}</p>" for words in explanation.comparison.warnings),
         _html_table(_verdict_table(explanation), marked=explanation.comparison.case),
         "<h2>Why</h2>",
@@ -164,7 +165,6 @@ def paragraphs(explanation: Explanation) -> tuple[str, ...]:
 def tables(explanation: Explanation, swaps: tuple[Swap, ...] = ()) -> list[Table]:
     """Return the tables of the report: title, headings and rows."""
     found = [
-        estimates_table(explanation.comparison),
         _share_table(explanation),
         _mode_table(explanation),
         _descriptor_table(explanation),
@@ -186,17 +186,8 @@ def _verdict_table(explanation: Explanation) -> Table:
 
 def estimates_table(result: Comparison) -> Table:
     """Return `Comparison.estimates` as a table in words."""
-    rows = []
-    for name, estimate, kind, low, high, p, adjusted in result.estimates.itertuples(index=False):
-        finite = isfinite(low) and isfinite(high)
-        values = (estimate, low, high) if finite else (estimate,)
-        number, *ends = ratio_words(*values) if kind == "ratio" else [f"{value:.2f}" for value in values]
-        words = f"{number}{f' ({ends[0]} to {ends[1]})' if finite else ''}" if estimate == estimate else "–"
-        rows.append((name, kind, words, *(f"{one:.2g}" if one == one else "–" for one in (p, adjusted))))
-    a, b = names_of(result)
-    headings = ("quantity", "kind", f"{b} over {a}, 95 % interval", "p", "adjusted p")
     title = "Quantities; p-values are those of permutation tests of each, adjusted for the others of the same test"
-    return title, headings, rows
+    return title, estimate_headings(result), estimate_rows(result)
 
 
 def _share_table(explanation: Explanation) -> Table:

@@ -43,9 +43,9 @@ def nearest_curves(result: Comparison, row: int, count: int = 3) -> tuple[Index,
 
 def nearest_and_farthest(result: Comparison, count: int = 6) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
     """For A and for B: indices of the pooled curves nearest to the mean shape, and of the farthest, farthest first."""
-    product = result.distances["product"].to_numpy()
+    distance = result.distances["distance_from_mean"].to_numpy()
     first = len(result.a)
-    sides = np.arange(first), np.arange(first, len(product))
-    ordered = [side[np.argsort(product[side], kind="stable")] for side in sides]
+    sides = np.arange(first), np.arange(first, len(distance))
+    ordered = [side[np.argsort(distance[side], kind="stable")] for side in sides]
     a, b = ((rows[:count], rows[::-1][: max(min(count, len(rows) - count), 0)]) for rows in ordered)
     return a, b

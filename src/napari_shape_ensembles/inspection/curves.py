@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._types import Real
 from ..comparison import Settings
+from ..comparison.unusual import distance_columns
 from ..outlines import Ensemble
 from ..outlines.repair import self_touching
 from ..shapes import ShapeSpace, to_landmarks
@@ -100,4 +101,4 @@ def distances_from_mean(ensemble: Ensemble, settings: Settings) -> Real:
     space = ShapeSpace(settings.rank, landmarks=settings.landmarks, reflections=settings.reflections)
     undulation, scale, _ = space.fit_landmarks(landmarks, overwrite=True)
     t, l = space.coordinates(undulation, scale)
-    return np.hypot(np.linalg.norm(t, axis=1), np.linalg.norm(l, axis=1))
+    return distance_columns(t, l)["distance_from_mean"]

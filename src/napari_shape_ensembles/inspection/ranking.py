@@ -95,7 +95,7 @@ class Inspection:
         # Of each ensemble; their names may be equal.
         distances: list[Real | None] = [None]
         if comparison is not None:
-            distances = np.split(comparison.distances["product"].to_numpy(), [len(ensembles[0])])
+            distances = np.split(comparison.distances["distance_from_mean"].to_numpy(), [len(ensembles[0])])
         tables, suspects = [], list[Suspects | None]()
         for place, (source, ensemble) in enumerate(zip("AB", ensembles, strict=False)):
             report(f"inspecting {ensemble.name or source}")

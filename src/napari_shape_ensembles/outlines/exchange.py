@@ -27,8 +27,9 @@ _EMPTY, _OPEN = Reason("empty masks"), Reason("not a closed path")
 KEY = "shape_ensembles"
 #: Columns of `Ensemble.features`, and all names reserved for measured columns in tables of results.
 MEASURED = ("area", "perimeter", "equivalent_diameter", "circularity", "aspect_ratio", "solidity")
-DISTANCES = ("product", "undulation", "scale")
-RESERVED_COLUMNS = frozenset(("id", "image", "sample", "geometry", "outline", *MEASURED, *DISTANCES))
+DISTANCES = ("distance_from_mean", "undulation", "scale", "paper_distance")
+UNUSUAL = ("unusual", "unusual_form", "unusual_size")
+RESERVED_COLUMNS = frozenset(("id", "image", "sample", "geometry", "outline", *MEASURED, *DISTANCES, *UNUSUAL))
 
 
 class Outlined(Protocol):
@@ -122,7 +123,7 @@ def of_polygons(polygons: Any, order: str, options: Options) -> Options:
             attributes["ids"] = _made_unique(attributes["ids"], attributes["images"])
         further = [name for name in frame.columns if name not in RESERVED_COLUMNS and name != frame.geometry.name]
         if "sample" in frame:  # of a comparison, whose distances and coordinates are not metadata
-            further = [name for name in further if not re.fullmatch(r".*_normalized|t\d+|l\d+", str(name))]
+            further = [name for name in further if not re.fullmatch(r"[tl]\d+", str(name))]
         attributes["metadata"] = {str(name): _without_gaps(frame[name]).to_numpy() for name in further}
     elif hasattr(polygons, "geom_type") and not hasattr(polygons, "index"):
         polygons = [polygons]  # a single geometry
@@ -282,7 +283,7 @@ def of_anndata(data: Any) -> Options:
     images = [str(name) for name in data.obs["image"]]
     made = ("outline", "region", "instance")
     left_out = {*RESERVED_COLUMNS, *made}
-    further = [str(name) for name in data.obs if name not in left_out and not str(name).endswith("_normalized")]
+    further = [str(name) for name in data.obs if name not in left_out]
     return {
         "curves": [curves[row] for row in rows],
         "ids": _made_unique(_plain(data.obs["id"]), images),

@@ -18,8 +18,9 @@ from psygnal import Signal
 
 from ..archive import Tree, is_archive, replacing, write_bytes
 from ..comparison import Comparison, archetype_sensitivity
+from ..comparison.colorings import COLORINGS, DEFAULT
 from ..comparison.design import GROUP, RequestedTests
-from ..comparison.display import MARK
+from ..comparison.display import DEFAULT_PERCENTILE, MARK
 from ..comparison.learning import COMPARISON_STEPS
 from ..comparison.saved import EXPERIMENT, read_view
 from ..comparison.sensitivity import ArchetypeSensitivity
@@ -56,8 +57,6 @@ from .experimenting import (
 from .group_images import MAX_GROUP_IMAGES, GroupImages, outline_layers
 from .inputs import Source, Sources, file_errors_named, fingerprint, own_ids, plane_of, source_of
 from .layers import (
-    COLOR_FEATURES,
-    DEFAULT_PERCENTILE,
     CurveLayer,
     CurveSelection,
     OwnLayers,
@@ -143,7 +142,7 @@ class ComparisonTask(Task[Comparison]):
         self.last_result: Comparison | None = None  #: the last contrast shown, kept after a failed run
         self.unsaved = False  #: whether the result has not been saved
         self.is_new_result = False  #: whether the result is new, and not yet scrolled into view
-        self.color_by, self.percentile = "product", DEFAULT_PERCENTILE
+        self.color_by, self.percentile = DEFAULT, DEFAULT_PERCENTILE
         self.selection = CurveSelection()
         self.curve_explorer: Callable[[], Any] = lambda: None  #: weak reference to the window *Curves*, if opened
         self.curves = OwnLayers(choices, self.selection)
@@ -248,7 +247,7 @@ class ComparisonTask(Task[Comparison]):
             yield from self.show_in_turns(outcome.shown)
         yield None
         yield from self.curves.replace(outcome.layers, new=False)
-        if (self.color_by, self.percentile) != ("product", DEFAULT_PERCENTILE):  # the coloring of new layers
+        if (self.color_by, self.percentile) != (DEFAULT, DEFAULT_PERCENTILE):  # the coloring of new layers
             self.recolor()
 
     def on_failed(self, reason: str) -> None:
@@ -333,7 +332,7 @@ class ComparisonTask(Task[Comparison]):
     def recolor(self) -> None:
         """Color the existing curve layers by the chosen feature."""
         if self.result is not None:
-            feature = COLOR_FEATURES[self.color_by]
+            feature = COLORINGS[self.color_by]
             limits = feature.limits(feature.values(self.result), self.percentile)
             for layer in self.curves:
                 repaint(layer, self.color_by, limits)
@@ -575,7 +574,7 @@ class ComparisonTask(Task[Comparison]):
                     self._take(answer)
                     add_feature_columns(opened.layers, shown.result)
                     painted = str(shown.view.get("painted"))
-                    self.color_by = painted if painted in COLOR_FEATURES else "product"
+                    self.color_by = painted if painted in COLORINGS else DEFAULT
                     yield None
                     yield from self.show_in_turns(shown)
             yield None
@@ -725,7 +724,7 @@ def curve_table(shown: DisplayedResult, side: str) -> CurveTable:
     result = shown.result
     ensemble, other = (result.a, result.b) if side == "A" else (result.b, result.a)
     rows = slice(len(result.a)) if side == "A" else slice(len(result.a), None)
-    columns = {name: paint.values(result)[rows] for name, paint in COLOR_FEATURES.items() if paint.numeric}
+    columns = {name: paint.values(result)[rows] for name, paint in COLORINGS.items() if paint.numeric}
     measures = ensemble.features.drop(columns="id").reset_index(drop=True)
     features = pd.concat([measures.drop(columns=list(columns), errors="ignore"), pd.DataFrame(columns)], axis=1)
     features.insert(0, "sample", result.names["AB".index(side)])

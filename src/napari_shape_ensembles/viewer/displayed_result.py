@@ -12,6 +12,7 @@ from napari.components import Dims, LayerList
 from ..archive import ContentError, Tree
 from ..comparison import Comparison, Settings
 from ..comparison.answer import names_of
+from ..comparison.colorings import DEFAULT
 from ..comparison.display import image_names
 from ..comparison.inputs import Inputs
 from ..io.rerun import find_inputs, recipe_of, recipe_tree
@@ -144,7 +145,7 @@ def _origin(path: str) -> str:
     return f"Opened from {Path(path).name}." if path else "Added to the viewer from outside the dock."
 
 
-def comparison_view(result: Comparison, sources: Sources, painted: str = "product") -> Tree:
+def comparison_view(result: Comparison, sources: Sources, painted: str = DEFAULT) -> Tree:
     """Return the placement of a comparison's layers, to be restored from `Comparison.save(path, view=…)`."""
     view: Tree = {"painted": painted}
     for key, side in zip("ab", sources, strict=True):

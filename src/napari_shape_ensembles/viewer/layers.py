@@ -4,8 +4,7 @@ import itertools
 import weakref
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -21,10 +20,9 @@ from skimage.measure import points_in_poly
 from .._types import Index, Real
 from ..archive import Tree
 from ..comparison import Comparison
+from ..comparison.colorings import COLORINGS, DEFAULT, Coloring
 from ..comparison.display import MARK, LayerData
-from ..outlines.units import UNIT_SYMBOLS
 from ..palette import COLOR_A, COLOR_B, COLORMAP, NEUTRAL
-from ..words import shortened
 from .choices import Choices, preferred
 from .inputs import OWN, Sources
 from .painting import MAX_SHAPES, fill, label_layer, mark, row_under
@@ -37,93 +35,17 @@ if TYPE_CHECKING:
 #: Shapes, or Labels for large numbers of curves; see `painting`.
 CurveLayer: TypeAlias = Shapes | Labels
 
-#: Default percentile of the upper limit: outliers would otherwise compress the color scale of all others.
-DEFAULT_PERCENTILE = 99
 # Maximum number of curves for computations on the main thread.
 MAX_SYNC_CURVES = 1000
 
 
-# Color features ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ColorFeature:
-    """A feature that curves can be colored by."""
-
-    column: str  #: its column in the layer features
-    label: str  #: {a} and {b} are the names of the groups
-    table: Literal["distances", "measures", "witnesses", "sides"] = "distances"  #: source of its values
-    unit: str = ""  #: unit as a format of the unit of length, "{}²" for an area; empty if dimensionless
-    from_zero: bool = True  #: whether the scale starts at 0
-    #: Labels of 0 and 1 for two categories, or of both ends of a diverging scale; with names as in `label`.
-    ends: tuple[str, str] | None = None
-    diverging: bool = False  #: whether the scale is symmetric about 0, with a neutral color there
-
-    @property
-    def numeric(self) -> bool:
-        """Whether the values are numeric rather than categorical."""
-        return self.ends is None or self.diverging
-
-    def title(self, result: Comparison) -> str:
-        """Return the label with the names of the groups, and the unit."""
-        unit, label = UNIT_SYMBOLS.get(result.a.unit, result.a.unit), with_names(self.label, result.names)
-        return f"{label} ({self.unit.format(unit)})" if self.unit else label
-
-    def values(self, result: Comparison) -> Real:
-        """Return a value per curve of the pooled sample; curves with NaN are not filled."""
-        if self.table == "sides":
-            return np.repeat([0.0, 1.0], [len(result.a), len(result.b)])
-        if self.table == "measures":
-            return np.concatenate([side.features[self.column] for side in (result.a, result.b)]).astype(np.float64)
-        if self.table == "witnesses":
-            return result.witnesses[self.column].to_numpy(np.float64)
-        return result.distances[self.column].to_numpy(np.float64)
-
-    @property
-    def colormap(self) -> Colormap:
-        """The colormap, from small to large values."""
-        if self.ends is None:
-            return ensure_colormap(preferred("colormap", COLORMAP))
-        if self.diverging:
-            return Colormap([COLOR_B, NEUTRAL, COLOR_A], name="second to first group")
-        return Colormap([COLOR_A, COLOR_B], name="groups", interpolation="zero")
-
-    def limits(self, values: Real, percentile: float) -> tuple[float, float]:
-        """Return the contrast limits: values beyond the percentile share the last color."""
-        finite = values[np.isfinite(values)]
-        if not len(finite) or (self.ends is not None and not self.diverging):
-            return 0.0, 1.0
-        if self.diverging:
-            far = float(np.percentile(np.abs(finite), percentile)) or 1.0
-            return -far, far
-        low = min(0.0, float(finite.min())) if self.from_zero else float(np.percentile(finite, 100 - percentile))
-        high = float(np.percentile(finite, percentile))
-        return low, high if high > low else low + 1.0
-
-
-_TYPICAL: Any = {"table": "witnesses", "ends": ("typical of {b}", "typical of {a}"), "diverging": True}
-#: Feature column -> color feature.
-COLOR_FEATURES: dict[str, ColorFeature] = {
-    feature.column: feature
-    for feature in (
-        ColorFeature("product", "distance from the mean shape"),
-        ColorFeature("undulation", "undulation distance from the mean"),
-        ColorFeature("scale", "scale distance from the mean"),
-        ColorFeature("area", "area", "measures", "{}²"),
-        ColorFeature("perimeter", "perimeter", "measures", "{}"),
-        ColorFeature("equivalent_diameter", "equivalent diameter", "measures", "{}"),
-        ColorFeature("circularity", "circularity", "measures", from_zero=False),
-        ColorFeature("witness_undulation", "typical of {a} or {b}, by undulation", **_TYPICAL),
-        ColorFeature("witness_scale", "typical of {a} or {b}, by scale", **_TYPICAL),
-        ColorFeature("image", "group", "sides", ends=("{a}", "{b}")),
-    )
-}
-
-
-def with_names(text: str, groups: tuple[str, str] = ("the first group", "the second")) -> str:
-    """Insert the names of the two groups, shortened, in a text of a color feature."""
-    a, b = map(shortened, groups)
-    return text.format(a=a, b=b)
+def colormap_of(coloring: Coloring) -> Colormap:
+    """Return the colormap of a coloring, from small to large values."""
+    if coloring.ends is None:
+        return ensure_colormap(preferred("colormap", COLORMAP))
+    if coloring.diverging:
+        return Colormap([COLOR_B, NEUTRAL, COLOR_A], name="second to first group")
+    return Colormap([COLOR_A, COLOR_B], name="groups", interpolation="zero")
 
 
 # Own layers ----------------------------------------------------------------------------------------------------
@@ -391,9 +313,9 @@ def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None)
     """Create a layer per image, A's before B's, with the curves colored as a view specifies; not yet in a viewer.
 
     `sources` is None for a result whose images are not in the viewer. Feature columns are id, those of
-    `COLOR_FEATURES`, sample, excluded, and painted, the values displayed.
+    `COLORINGS`, sample, excluded, and painted, the values displayed.
     """
-    data = comparison_layer_data(result, view, COLOR_FEATURES, sources)
+    data = comparison_layer_data(result, view, COLORINGS, sources)
     get_settings()  # until loaded, napari uses its Python triangulation, a hundred times slower
     layers = [Layer.create(*one) for one in data]
     for layer in layers:
@@ -404,7 +326,7 @@ def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None)
 
 def add_feature_columns(layers: Sequence[CurveLayer], result: Comparison) -> None:
     """Add all feature columns to layers that napari has read from a file, and make them not editable."""
-    columns = pd.DataFrame({name: paint.values(result) for name, paint in COLOR_FEATURES.items()})
+    columns = pd.DataFrame({name: coloring.values(result) for name, coloring in COLORINGS.items()})
     ends = itertools.accumulate(len(layer.features) for layer in layers)
     for layer, end in zip(layers, ends, strict=True):
         own = columns.iloc[end - len(layer.features) : end].reset_index(drop=True)
@@ -437,23 +359,20 @@ def is_whole(result: Comparison, layers: Sequence[CurveLayer]) -> bool:
 def comparison_layer_data(
     result: Comparison, view: Tree, names: Collection[str] = (), sources: Sources | None = None
 ) -> list[LayerData]:
-    """Return layer data of a comparison, colored as a view specifies; a ValueError for an unknown color feature.
+    """Return layer data of a comparison, colored as a view specifies; a ValueError for an unknown coloring.
 
-    If that feature is slow to compute, the curves are colored by distance; a dock recolors them later. The columns of
-    `COLOR_FEATURES` in `names` are always computed. Layers have the placement of the sources. Up to `MAX_SHAPES`
-    curves are Shapes layers, more are Labels layers.
+    If that one is slow to compute, the curves are colored by distance; a dock recolors them later. The colorings
+    `names` are always features of the layers. Layers have the placement of the sources. Up to `MAX_SHAPES` curves are
+    Shapes layers, more are Labels layers.
     """
-    painted = str(view.get("painted", "product"))
-    slow = {name for name, feature in COLOR_FEATURES.items() if feature.table == "witnesses"} - set(names)
-    if painted in slow and len(result.distances) > MAX_SYNC_CURVES:
-        painted = "product"
-    known = {name: feature for name, feature in COLOR_FEATURES.items() if name == painted or name not in slow}
-    columns = pd.DataFrame({name: paint.values(result) for name, paint in known.items()})
-    many = len(columns) > MAX_SHAPES
-    data = result.layer_data({**view, "painted": painted}, columns, by_pixels=True, thin=not many)
-    limits = COLOR_FEATURES[painted].limits(columns[painted].to_numpy(), DEFAULT_PERCENTILE)
+    painted = str(view.get("painted", DEFAULT))
+    slow = painted in COLORINGS and COLORINGS[painted].slow and painted not in names
+    if slow and len(result.a) + len(result.b) > MAX_SYNC_CURVES:
+        painted = DEFAULT
+    many = len(result.a) + len(result.b) > MAX_SHAPES
+    data = result.layer_data({**view, "painted": painted}, names, by_pixels=True, thin=not many)
     for _, options, _ in data:
-        options |= {"face_contrast_limits": limits, "face_colormap": COLOR_FEATURES[painted].colormap}
+        options |= {"face_colormap": colormap_of(COLORINGS[painted])}
         options["metadata"][MARK]["view"] = view
     made = iter(data if sources is not None else ())
     for side, ensemble, images in zip("AB", (result.a, result.b), sources or ((), ()), strict=True):
@@ -467,12 +386,12 @@ def comparison_layer_data(
 
 
 def repaint(layer: CurveLayer, column: str, low_high: tuple[float, float]) -> None:
-    """Color the curves of an own layer by another feature, unless unchanged; excluded curves and NaN are not filled.
+    """Color the curves of an own layer by one of `COLORINGS`, unless unchanged; excluded curves and NaN are not filled.
 
     Setting `face_color` to a column would set the limits from this layer alone, and upload the mesh twice; setting
     `features` would validate all columns.
     """
-    features, colormap = layer.features, COLOR_FEATURES[column].colormap
+    features, colormap = layer.features, colormap_of(COLORINGS[column])
     values = features[column].astype(float).mask(features["excluded"].astype(bool))
     if isinstance(layer, Labels):
         fill(layer, values, colormap, low_high)

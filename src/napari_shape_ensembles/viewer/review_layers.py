@@ -12,6 +12,7 @@ from napari.utils import Colormap
 from numpy.typing import NDArray
 
 from .._types import Real
+from ..comparison.colorings import Coloring
 from ..comparison.display import MARK, simplified
 from ..inspection import CorrectedLabels, Review
 from ..inspection.correcting import plane_at
@@ -19,14 +20,14 @@ from ..inspection.ranking import Inspection
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from .choices import Choices
 from .inputs import OWN, PARTS, Source
-from .layers import ColorFeature, OwnLayers, name_after
+from .layers import OwnLayers, colormap_of, name_after
 from .overlap import common_words
 from .review_files import ReviewedImage, StackPlane
 from .task import PIXEL_EVENTS
 from .world import world_at
 
 #: Feature that colors suspicious curves.
-SCORE = ColorFeature("score", "score")
+SCORE = Coloring("score", "score")
 
 
 class ReviewLayers:
@@ -322,7 +323,7 @@ def fill_by_score(layer: Shapes, **columns: NDArray[Any]) -> None:
     if columns:
         layer.features = layer.features.assign(**columns)
     score, excluded = layer.features["score"].to_numpy(dtype=float), layer.features["excluded"].to_numpy(dtype=bool)
-    faces = SCORE.colormap.map(score / layer.metadata[MARK]["highest score"]).astype(float)
+    faces = colormap_of(SCORE).map(score / layer.metadata[MARK]["highest score"]).astype(float)
     faces[:, 3] = np.where((score > 0) & ~excluded, 0.6, 0)
     layer.face_color = faces
     layer.edge_color = Colormap([RANKED, EXCLUDED]).map(excluded.astype(float))

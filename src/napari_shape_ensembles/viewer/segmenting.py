@@ -23,6 +23,8 @@ from psygnal import Signal
 from scipy import ndimage
 from skimage.segmentation import find_boundaries, relabel_sequential
 
+from ..comparison import COLORINGS, unusual_outlines
+from ..comparison.display import DEFAULT_PERCENTILE
 from ..outlines import Ensemble, Outlines, Quality, content_of, objects_of_classes, quality
 from ..outlines.finders import model_of
 from ..outlines.gate import Finding
@@ -39,7 +41,7 @@ from ..progress import Progress, as_part, report
 from ..words import account_of, counted
 from .choices import Choices
 from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, source_of, trace
-from .layers import name_after
+from .layers import colormap_of, name_after
 from .offered import ChosenLayer
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_axes
@@ -804,6 +806,10 @@ class SegmentationOutcome:
         for ensemble in self.ensembles:
             left_out.update(ensemble.dropped)
         made = f"{counted(sum(map(len, self.ensembles)), 'outline')} made."
+        if "unusual" in self.curves.features and self.curves.features["unusual"].notna().any():
+            most = int(self.curves.features["unusual"].argmax())
+            made += f" Colored by how unusual they are, most of all outline {self.curves.features['id'][most]}. "
+            made += f"{self.curves.features['why'][most]}"
         return "\n".join([made, *account_of(left_out, sum(ensemble.filled for ensemble in self.ensembles))])
 
 
@@ -847,6 +853,18 @@ def run_segmentation(
         where = {f"plane {axis}": there for axis, there in zip(hidden, place, strict=True)}
         tables.append(found.features.assign(**where, excluded=False))
     report("making layers", total - 1, total)
+    features, colors = None, dict[str, Any](face_color="transparent")
+    if outlines:
+        unusual = unusual_outlines(Ensemble.pooled(ensembles)).drop(columns="id")
+        features = pd.concat([pd.concat(tables, ignore_index=True), unusual], axis=1)
+        coloring = COLORINGS["unusual"]
+        if (known := unusual[coloring.name]).notna().all():
+            limits = coloring.limits(known.to_numpy(), DEFAULT_PERCENTILE)
+            colors = {
+                "face_color": coloring.name,
+                "face_colormap": colormap_of(coloring),
+                "face_contrast_limits": limits,
+            }
     metadata = {"segmentation": recipe.changed()}
     planes = np.reshape(sheets, (*shape, *sheets[0].shape)).astype(np.int32)
     labels = np.ascontiguousarray(np.moveaxis(planes, (-2, -1), shown))
@@ -855,8 +873,9 @@ def run_segmentation(
         ndim=count,
         shape_type="polygon",
         name=f"{source.name} outlines",
-        features=pd.concat(tables, ignore_index=True) if outlines else None,
-        face_color="transparent",
+        features=features,
+        opacity=0.6,
+        **colors,
         edge_color=OUTLINE,
         edge_width=1.0,
         metadata=metadata | {"unit": source.unit},

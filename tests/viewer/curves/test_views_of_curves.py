@@ -89,7 +89,7 @@ def test_the_table_sorts_by_column_and_keeps_the_selection(explorer, comparison)
     explorer.selection.pick([1, 40])
     explorer.table.sortByColumn(3, Qt.SortOrder.DescendingOrder)
     order = explorer.table.curves.order
-    assert order[0] == comparison.distances["product"].to_numpy().argmax()
+    assert order[0] == comparison.distances["distance_from_mean"].to_numpy().argmax()
     assert marked(explorer) == [1, 40]
     explorer.table.selectRow(0)
     assert explorer.selection.rows.tolist() == [order[0]]
@@ -107,7 +107,7 @@ def test_neighbors_and_gallery_outlines_can_be_clicked(explorer, qtbot):
 
 
 def test_the_gallery_shows_nearest_and_farthest_curves_of_each_sample(explorer, comparison):
-    product = comparison.distances["product"].to_numpy()
+    product = comparison.distances["distance_from_mean"].to_numpy()
     rows = [button.row for button in explorer.gallery.buttons]
     assert rows[0] == product[:30].argmin()
     assert rows[6] == product[:30].argmax()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
+from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.viewer.panels.color_by import ColorBar, ColorBy
 
 
@@ -22,9 +22,9 @@ def shown_by(color_by, comparison, column, percentile=99):
     return color_by.colorbar
 
 
-@pytest.mark.parametrize("column", COLOR_FEATURES)
+@pytest.mark.parametrize("column", COLORINGS)
 def test_the_color_scale_of_every_feature_covers_all_curves(color_by, comparison, column):
-    bar, feature = shown_by(color_by, comparison, column), COLOR_FEATURES[column]
+    bar, feature = shown_by(color_by, comparison, column), COLORINGS[column]
     np.testing.assert_allclose([share.sum() for share in bar.shares()], 1)
     low, middle, high = bar.labels
     if feature.ends:
@@ -38,11 +38,11 @@ def test_the_color_scale_of_every_feature_covers_all_curves(color_by, comparison
 
 
 def test_curves_beyond_the_percentile_share_the_last_color(color_by, comparison):
-    bar = shown_by(color_by, comparison, "product", 50)
-    middle = np.percentile(comparison.distances["product"], 50)
+    bar = shown_by(color_by, comparison, "distance_from_mean", 50)
+    middle = np.percentile(comparison.distances["distance_from_mean"], 50)
     assert bar.labels[-1] == f"≥ {middle:.3g}"
     assert bar.shares()[1][-1] > 0.3
-    assert "≥" not in shown_by(color_by, comparison, "product", 100).labels[-1]
+    assert "≥" not in shown_by(color_by, comparison, "distance_from_mean", 100).labels[-1]
 
 
 def test_only_user_choices_emit_signals(color_by, comparison, qtbot):
@@ -60,7 +60,7 @@ def test_only_user_choices_emit_signals(color_by, comparison, qtbot):
 def test_missing_values_are_not_counted(qtbot):
     bar = ColorBar()
     qtbot.addWidget(bar)
-    bar.show_values(COLOR_FEATURES["area"], (0.0, 2.0), np.array([1.0, np.nan]), np.array([np.nan]), "px")
+    bar.show_values(COLORINGS["area"], (0.0, 2.0), np.array([1.0, np.nan]), np.array([np.nan]), "px")
     assert [share.sum() for share in bar.shares()] == [1, 0]
     assert bar.labels == ["0", "1", "2 px"]
     assert not bar.grab().isNull()

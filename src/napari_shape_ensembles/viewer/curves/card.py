@@ -10,16 +10,16 @@ from qtpy.QtWidgets import QGridLayout, QWidget
 from ..._types import Index
 from ...comparison import Comparison
 from ...comparison.answer import titles_of
+from ...comparison.colorings import COLORINGS, with_names
 from ...explanation.single_curves import aligned, mean_outline, nearest_curves
 from ...outlines.units import UNIT_SYMBOLS
 from ...words import shortened
-from ..layers import COLOR_FEATURES, with_names
 from ..panels.shape_canvas import SIDE_MARKS, OutlineButtons, ShapeCanvas, StyledOutline, radius
 from ..panels.widgets import button, clear_layout, column, wrapped_label
 
 _NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
 _MAX_NAME_LETTERS = 80
-_SHORT_LABELS = {"product": "from the mean", "equivalent_diameter": "diameter", "circularity": "circularity"}
+_SHORT_LABELS = {"distance_from_mean": "from the mean", "equivalent_diameter": "diameter", "circularity": "circularity"}
 
 
 class CurveCard(OutlineButtons):
@@ -63,11 +63,12 @@ class CurveCard(OutlineButtons):
             titles, first = titles_of(result), len(result.a)
             name = shortened(titles[self.row >= first], _MAX_NAME_LETTERS)  # maybe joined from those of several images
             lines = [f"<b>{escape(name)}</b>, curve {escape(str(result.distances['id'].iloc[self.row]))}"]
+            lines.append(escape(result.why_unusual(self.row)))
             symbol = UNIT_SYMBOLS.get(result.a.unit, result.a.unit)
-            for feature in COLOR_FEATURES.values():
-                if feature.numeric and (feature.column in _SHORT_LABELS or not self._brief):
+            for feature in COLORINGS.values():
+                if feature.numeric and (feature.name in _SHORT_LABELS or not self._brief):
                     value, unit = feature.values(result)[self.row], escape(feature.unit.format(symbol))
-                    label = _SHORT_LABELS[feature.column] if self._brief else with_names(feature.label, result.names)
+                    label = _SHORT_LABELS[feature.name] if self._brief else with_names(feature.label, result.names)
                     lines.append(f"{escape(label)}: {value:.4g} {unit}".strip())
             self.numbers.setText("<br>".join(lines))
             others = () if self._brief else nearest_curves(result, self.row)

@@ -13,8 +13,9 @@ from qtpy.QtWidgets import QFrame, QScrollArea, QWidget
 from ..._types import Real
 from ...comparison import Comparison
 from ...comparison.answer import titles_of
+from ...comparison.colorings import COLORINGS
 from ..comparing import ComparisonTask
-from ..layers import COLOR_FEATURES, CurveSelection
+from ..layers import CurveSelection
 from ..panels.widgets import NarrowList, ScrollColumn, SteadyTabs, buddy_label, column, row
 from .card import CurveCard
 from .gallery import CurveGallery
@@ -152,7 +153,7 @@ class CurveWindow:
 
 def measured_columns(result: Comparison) -> dict[str, Real]:
     """Return the quantities offered for the axes: name -> a value per curve of the pooled sample."""
-    numeric = (feature for feature in COLOR_FEATURES.values() if feature.numeric)
+    numeric = (feature for feature in COLORINGS.values() if feature.numeric)
     columns = {feature.title(result): feature.values(result) for feature in numeric}
     columns |= {
         f"undulation t{index + 1}": result.t[:, index] for index in range(min(_MAX_COORDINATES, result.t.shape[1]))

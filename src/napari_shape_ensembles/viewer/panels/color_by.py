@@ -7,8 +7,10 @@ from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ..._types import Real
 from ...comparison import Comparison
+from ...comparison.colorings import COLORINGS, Coloring, with_names
+from ...comparison.display import DEFAULT_PERCENTILE
 from ...outlines.units import UNIT_SYMBOLS
-from ..layers import COLOR_FEATURES, DEFAULT_PERCENTILE, ColorFeature, with_names
+from ..layers import colormap_of
 from .distributions import bin_shares, paint_labels, paint_steps
 from .fonts import Drawing, WholeBox, elided
 from .widgets import NarrowList, buddy_label, column, pass_wheel, row, tip
@@ -27,7 +29,7 @@ class ColorBy(QWidget):
         self.choice = NarrowList(
             "Feature that colors the curves; all images share one color scale. Default: distance from the "
             "mean.\nTypical of a group: the witness of the test, positive where curves of the first group are denser.",
-            {name: with_names(feature.label) for name, feature in COLOR_FEATURES.items()},
+            {name: with_names(feature.label) for name, feature in COLORINGS.items()},
         )
         self.percentile = WholeBox()
         self.percentile.setRange(50, 100)
@@ -52,11 +54,13 @@ class ColorBy(QWidget):
     def show_colors(self, chosen: str, percentile: int, result: Comparison) -> None:
         """Show the feature that colors the curves of a result, and its contrast limits, without emitting `changed`."""
         with QSignalBlocker(self.choice), QSignalBlocker(self.percentile):
-            for place, feature in enumerate(COLOR_FEATURES.values()):
+            for place, feature in enumerate(COLORINGS.values()):
                 self.choice.setItemText(place, with_names(feature.label, result.names))
+                meaning = tip(with_names(feature.meaning, result.names))
+                self.choice.setItemData(place, meaning, Qt.ItemDataRole.ToolTipRole)
             self.choice.setCurrentIndex(self.choice.findData(chosen))
             self.percentile.setValue(percentile)
-        feature, first = COLOR_FEATURES[chosen], len(result.a)
+        feature, first = COLORINGS[chosen], len(result.a)
         values = feature.values(result)
         limits = feature.limits(values, percentile)
         unit = feature.unit.format(UNIT_SYMBOLS.get(result.a.unit, result.a.unit))
@@ -73,11 +77,11 @@ class ColorBar(Drawing):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.show_values(ColorFeature("", ""), (0.0, 1.0), np.empty(0), np.empty(0), "")
+        self.show_values(Coloring("", ""), (0.0, 1.0), np.empty(0), np.empty(0), "")
 
     def show_values(
         self,
-        feature: ColorFeature,
+        feature: Coloring,
         limits: tuple[float, float],
         a: Real,
         b: Real,
@@ -87,7 +91,7 @@ class ColorBar(Drawing):
         """Show the colors of a feature, and the histograms of its values in two named groups, or in one."""
         self._limits, self._names = limits, names
         self._sides = [side[np.isfinite(side)] for side in (a, b)]
-        colors = np.round(255 * feature.colormap.map(np.linspace(0, 1, 256)))
+        colors = np.round(255 * colormap_of(feature).map(np.linspace(0, 1, 256)))
         self._pixels = colors.astype(np.uint8).tobytes()
         if feature.ends is not None:
             left, right = (with_names(end, names) for end in feature.ends)

@@ -1,9 +1,12 @@
 """The answer at a glance: typical outlines, a dot plot of the images, and a headline sentence."""
 
+from collections.abc import Sequence
+from html import escape
+
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QPainter, QPen
-from qtpy.QtWidgets import QSizePolicy, QWidget
+from qtpy.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from ...comparison import Comparison
 from ...comparison.answer import names_of
@@ -20,6 +23,11 @@ _TYPICAL = (
     "Outlines nearest to the middle of their group in the quantities that differ, at one scale; the most typical one "
     "is filled. Click one, or use the arrow keys, to see it in its image."
 )
+_TABLE = (
+    "Every quantity, whether a difference was detected or not: ratios of means with pointwise 95 % intervals; the "
+    "coarse form has a distance in standard deviations instead. Detected: by the p-value adjusted for the other "
+    "quantities of the same test."
+)
 
 
 class VerdictPanel(QWidget):
@@ -33,24 +41,29 @@ class VerdictPanel(QWidget):
         # An expanding canvas would push the sentences apart on a tall screen.
         self.picture.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.sentence, self.beside = headline_label(), wrapped_label()
-        column(self.picture, self.dots, self.sentence, self.beside, page=self)
+        self.table = QLabel()
+        self.table.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.table.setToolTip(tip(_TABLE))
+        column(self.picture, self.dots, self.sentence, self.table, self.beside, page=self)
 
     def show_headline(self, result: Comparison | None, known: Headline | None, said: str = "") -> None:
         """Show the result, its headline if already computed, and the message of the last run."""
         drawn = result is not None and known is not None
-        several = known is not None and max(map(len, known.image_sizes)) > 1
+        several = known is not None and max(map(len, known.image_means)) > 1
         self.picture.setVisible(drawn)
+        self.table.setVisible(drawn)
+        self.table.setText("" if known is None else table_html(known.estimates))
         self.dots.setVisible(drawn and several)
         words, beside = said, ""
         if result is not None:
-            words = result.summary() if known is None else known.sentence
+            words = result.summary() if known is None else f"{known.opening} {known.sentence}".strip()
             beside = said
         if result is not None and known is not None:
             a, b = names_of(result)
             rows = [side.tolist() for side in known.typical]
             self.picture.show_typical(rows, known.outlines, known.means, (a, b), result.a.unit)
             self.picture.setToolTip(tip(f"{_TYPICAL} {known.formless}".strip()))
-            self.dots.show_sizes(known.image_sizes, result.a.unit, (a, b))
+            self.dots.show_means(known.image_means, known.drawn, result.a.unit if known.drawn == "size" else "", (a, b))
             level = f"{result.settings.significance:g}"
             tested = (
                 f"Tested at a level of {level}, half of it for form and half for scale; in brackets: "
@@ -66,31 +79,49 @@ class VerdictPanel(QWidget):
         self.beside.show_text(beside)
 
 
+def table_html(rows: Sequence[tuple[str, ...]]) -> str:
+    """Return the table of estimates as rich text: headings first, detected differences in bold."""
+    headings = "".join(f"<th align=left>{escape(one)}</th>" for one in rows[0])
+    lines = []
+    for row in rows[1:]:
+        tag = "b" if row[-1] == "differs" else "span"
+        lines.append("<tr>" + "".join(f"<td><{tag}>{escape(one)}</{tag}></td>" for one in row) + "</tr>")
+    return f"<table cellpadding=2 style='font-size: small'><tr>{headings}</tr>{''.join(lines)}</table>"
+
+
 class ImageDots(Drawing):
-    """Dot plot of the mean outline size per image, a line for each group, on a logarithmic axis."""
+    """Dot plot of the mean of a quantity per image, a line for each group, on a logarithmic axis."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.show_sizes(({}, {}), "")
+        self.show_means(({}, {}), "size", "")
 
-    def show_sizes(
-        self, sizes: tuple[dict[str, float], dict[str, float]], unit: str, names: tuple[str, str] = ("A", "B")
+    def show_means(
+        self,
+        means: tuple[dict[str, float], dict[str, float]],
+        quantity: str,
+        unit: str,
+        names: tuple[str, str] = ("A", "B"),
     ) -> None:
-        """Show the mean outline size of each image of two groups."""
-        self.sizes, self._names, unit = sizes, names, UNIT_SYMBOLS.get(unit, unit)
-        every = [size for side in sizes for size in side.values()] or [1.0]
+        """Show the mean of a quantity of each image of two groups."""
+        self.means, self._names, unit = means, names, UNIT_SYMBOLS.get(unit, unit)
+        every = [mean for side in means for mean in side.values()] or [1.0]
         self._low, self._high = np.log(min(every)), np.log(max(every))
         room = 0.1 * (self._high - self._low) or 0.1
         self._low, self._high = self._low - room, self._high + room
-        self.labels = f"{np.exp(self._low):.3g}", f"mean size per image, {unit}", f"{np.exp(self._high):.3g}"
+        self.labels = (
+            f"{np.exp(self._low):.3g}",
+            f"mean {quantity} per image{f', {unit}' if unit else ''}",
+            f"{np.exp(self._high):.3g}",
+        )
         listed = [
-            f"{group}: {name}: {size:.3g} {unit}"
-            for group, own in zip(names, sizes, strict=True)
-            for name, size in own.items()
+            f"{group}: {name}: {mean:.3g} {unit}".strip()
+            for group, own in zip(names, means, strict=True)
+            for name, mean in own.items()
         ]
         self.setToolTip(
-            "\n".join(["One dot per image: mean (geometric) of the RMS extents of its outlines.", *listed[:30]])
+            "\n".join([f"One dot per image: geometric mean of the {quantity} of its outlines.", *listed[:30]])
         )
         self.update()
 
@@ -104,7 +135,7 @@ class ImageDots(Drawing):
         ink, metrics = self.palette().windowText().color(), self.fontMetrics()
         left = min(max(map(metrics.horizontalAdvance, self._names)) + 10.0, self.width() / 3)
         room = self.width() - left - 10
-        for row, (side, group, own) in enumerate(zip("AB", self._names, self.sizes, strict=True)):
+        for row, (side, group, own) in enumerate(zip("AB", self._names, self.means, strict=True)):
             middle = row * _LINE + _LINE / 2
             painter.setPen(ink)
             words = elided(metrics, group, left - 10)
