@@ -194,13 +194,16 @@ def named(comparison: Comparison) -> dict[str, tuple[str, ...]]:
     found = {}
     for name in TESTS:
         test: MMDTest = getattr(comparison, name)
-        adjusted = {
-            one: comparison.quantity_p_values.get(one, p_values(test, (one,)))[1]
-            for one, of in (QUANTITIES | _WITHOUT_ROW).items()
-            if of == name
-        }
+        adjusted = {one: _p_adjusted(comparison, one) for one, of in (QUANTITIES | _WITHOUT_ROW).items() if of == name}
         found[name] = tuple(one for one, p in adjusted.items() if test.rejected and p <= test.significance)
     return found
+
+
+def _p_adjusted(comparison: Comparison, name: str) -> float:
+    """Adjusted p-value of a quantity, or of a part of a test that is none; NaN if it was not tested."""
+    if name in _WITHOUT_ROW:
+        return p_values(getattr(comparison, _WITHOUT_ROW[name]), (name,))[1]
+    return comparison.quantity_p_values.get(name, (np.nan, np.nan))[1]
 
 
 def formless(comparison: Comparison) -> str:
@@ -459,8 +462,7 @@ def ratio_sentence(comparison: Comparison) -> str:
 def _quantity_sentence(comparison: Comparison, name: str, rows: dict[str, dict[str, Any]]) -> str:
     a, b = names_of(comparison)
     if name not in rows:
-        of_part = p_values(getattr(comparison, (QUANTITIES | _WITHOUT_ROW)[name]), (name,))
-        p = comparison.quantity_p_values.get(name, of_part)[1]
+        p = _p_adjusted(comparison, name)
         return f"The {name} differs ({_WHAT_IS[name]}; adjusted p = {p:.2g})."
     row = rows[name]
     if row["estimate"] in (0, np.inf):
