@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from napari_shape_ensembles import Ensemble, Settings, compare, experiment, position_dependence
-from napari_shape_ensembles.comparison.position import centroids, position_trends
+from napari_shape_ensembles.comparison.position_trends import centroids, position_trends
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 
 QUICK = Settings(landmarks=60, rank=8, permutations=199)
@@ -53,7 +53,7 @@ def test_trends_with_the_position_have_the_p_values_of_a_regression():
     size = result.components["size"]
     whole, rest = (((size - x @ np.linalg.lstsq(x, size)[0]) ** 2).sum() for x in (columns[:, :2], columns))
     expected = stats.f.sf((whole - rest) / 2 / (rest / 116), 2, 116)
-    assert position_trends(result)["size"] == pytest.approx(min(1, 3 * expected))
+    assert position_trends([result.a, result.b], result.components)["size"] == pytest.approx(min(1, 3 * expected))
 
 
 def test_invariance_to_order_of_outlines_and_position_of_images():

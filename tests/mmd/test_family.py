@@ -121,7 +121,7 @@ def test_degenerate_input_is_rejected(x, first, sentence):
 
 def test_a_million_permutations_fit_in_memory(monkeypatch):
     """As float64 weights, 300 points in 40 000 labelings alone would take 96 MB."""
-    monkeypatch.setattr(family, "_WEIGHTS", 2**20)
+    monkeypatch.setattr(family, "WEIGHTS_AT_ONCE", 2**20)
     values = {"one": np.random.default_rng(0).normal(size=300)}
     few = family_tests(values, 150, permutations=999)
     tracemalloc.start()

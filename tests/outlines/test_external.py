@@ -70,7 +70,7 @@ def test_what_goes_wrong_there_is_said_in_words(fake, lines, message):
 
 def test_a_process_that_hangs_is_stopped_at_the_limit(fake, monkeypatch):
     fake("time.sleep(600)")
-    monkeypatch.setattr(external, "_LIMIT_S", 0.2)
+    monkeypatch.setattr(external, "LIMIT_S", 0.2)
     with pytest.raises(ValueError, match=r"did not end within 0\.2 s, and was stopped"):
         Outlines(find="cellpose").labels(IMAGE)
 

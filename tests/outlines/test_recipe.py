@@ -29,6 +29,8 @@ def values_of(name):
         return st.sampled_from(list(declared.choices))
     if declared.kind is bool:
         return st.booleans()
+    if name == "ignore":
+        return st.sampled_from(["auto", "none", "448:512, :; 0:40, 0:200"])
     if declared.kind is str:
         return st.sampled_from(["objects.npz", "cellpose"])
     low = declared.least if declared.least is not None else declared.above

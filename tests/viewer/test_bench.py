@@ -39,7 +39,7 @@ from docks import (
     wheel,
 )
 from image_makers import labels_of, spots
-from napari_shape_ensembles import Outlines, Settings
+from napari_shape_ensembles import Outlines
 from napari_shape_ensembles.comparison.design import GROUP
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.io import save_settings
@@ -115,7 +115,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     wait_until_idle(session.explanation, qtbot)
     qtbot.waitUntil(lambda: session.explanation.result is not None, timeout=60_000)
     assert answer.verdict.sentence.text().startswith("These two images differ. large's outlines are larger: 1.")
-    assert "two images, not for the conditions" in answer.verdict.beside.text()
+    assert "a difference between conditions cannot be shown" in answer.verdict.beside.text()
     assert answer.row.heading.text().startswith("▸  1∧0")
     assert cells(viewer) == {
         (0, 0): {"small", "small curves"},
@@ -537,7 +537,8 @@ def test_rare_table_actions_are_in_its_menu(bench, model, monkeypatch):
     page = bench.pages["Images"]
     before = bench.session.design.sides()
     entries = {one.text().replace("&", ""): one for one in page.table_menu.menu().actions()}
-    assert list(entries) == ["Swap the first two groups", "Add column …", "Open table …", "Save table …", "Take a tour"]
+    table = ["Swap the first two groups", "Add column …", "Open table …", "Save table …"]
+    assert list(entries) == [*table, "Compare with a reference …", "Take a tour"]
     entries["Swap the first two groups"].trigger()
     assert bench.session.design.sides() == before[::-1]
     monkeypatch.setattr(QInputDialog, "getText", lambda *_: ("dose", True))
@@ -671,12 +672,13 @@ def test_duplicate_images_and_labels_opened_as_images_are_reported(qtbot):
     page = bench.pages["Images"]
     page.check_images()
     qtbot.waitUntil(lambda: "one and two show the same" in page.warnings.text(), timeout=5000)
-    assert "one looks like labels" in page.warnings.text()
+    assert page.as_labels.label.text() == "one, two hold labels or a mask."  # once for all images
     assert page_statuses(bench.session)["Images"].state == "look"
     for layer, seed in zip(list(model.layers), (1, 2), strict=True):
         layer.data = spots(seed)
     page.check_images()
     qtbot.waitUntil(lambda: not page.warnings.text(), timeout=5000)
+    assert page.as_labels.isHidden()
     assert page_statuses(bench.session)["Images"].state == "done"
 
 
@@ -685,7 +687,7 @@ def test_labels_opened_as_a_stack_of_images_are_reported(bench_of_two, model, qt
     bench_of_two.session.design.write([(model.layers["stack"], "group", "B")])
     page = bench_of_two.pages["Images"]
     page.check_images()
-    qtbot.waitUntil(lambda: "stack looks like labels" in page.warnings.text(), timeout=5000)
+    qtbot.waitUntil(lambda: page.as_labels.label.text() == "stack holds labels or a mask.", timeout=5000)
 
 
 def test_an_image_with_labels_of_several_annotators_has_one_cell(model, qtbot):
@@ -724,17 +726,55 @@ def test_labels_are_shown_over_their_image(model, qtbot):
     qtbot.addWidget(bench)
     page = bench.pages["Images"]
     page.check_images()
-    qtbot.waitUntil(
-        lambda: "masks may be labels of field. Clear the group of field" in page.warnings.text(), timeout=5000
-    )
+    qtbot.waitUntil(lambda: page.mask.label.text() == "masks may be labels of field.", timeout=5000)
     page.table.item(0, 1).setText("")
     page.check_images()
-    qtbot.waitUntil(lambda: page.warnings.text() == "", timeout=5000)
+    qtbot.waitUntil(page.mask.isHidden, timeout=5000)
     assert bench.session.design.groups() == {"B": [model.layers["masks"]]}
     qtbot.waitUntil(lambda: not grid_of(model).enabled, timeout=5000)
     assert captions(model) == {(0, 0): "B · masks"}  # the compared layer, although the image is below it
     model.layers["masks"].name = "of Ada"
     qtbot.waitUntil(lambda: captions(model) == {(0, 0): "B · of Ada"}, timeout=5000)
+
+
+def test_a_mask_beside_its_photograph_is_inspected_by_one_button(model, qtbot):
+    model.add_image(spots(1, rows=4), name="field")
+    model.add_image(labels_of(1), name="mask")
+    bench = Bench(model)
+    qtbot.addWidget(bench)
+    page, inspection = bench.pages["Images"], bench.session.inspection
+    page.check_images()
+    qtbot.waitUntil(lambda: page.mask.label.text() == "mask may be labels of field.", timeout=5000)
+    press(page.mask.button, qtbot)
+    qtbot.waitUntil(lambda: inspection.result is not None and not inspection.busy, timeout=30_000)
+    assert inspection.ranked_with == '"mask labels" is ranked with the image "field".'
+    assert (bench.step, inspection.a.chosen()) == ("Outlines", model.layers["mask labels"])
+    qtbot.waitUntil(lambda: not model.layers["mask"].visible, timeout=30_000)  # once the previews are renewed
+    # The picture of the labels itself is refused, with the remedy beside the message.
+    inspection.a.choose(model.layers["mask"])
+    tab = bench.page("Outlines").show_tab(1)
+    inspection.run()
+    qtbot.waitUntil(lambda: not inspection.busy, timeout=30_000)
+    assert tab.as_labels.label.text().startswith("⚠ mask holds labels, opened as an image")
+    assert inspection.result is not None
+    bench.session.deactivate()
+
+
+def test_images_are_grouped_by_their_names_until_undone(model, qtbot):
+    for name in ("wt_01", "wt_02", "ko_01", "ko_02"):
+        model.add_image(spots(1, rows=2), name=name)
+    bench = Bench(model)
+    qtbot.addWidget(bench)
+    page, design = bench.pages["Images"], bench.session.design
+    model.add_image(spots(2, rows=2), name="ko_03")
+    assert {name: len(own) for name, own in design.groups().items()} == {"ko": 3, "wt": 2}
+    page.refresh()
+    assert page.grouped.label.text() == "Grouped by names: ko (3), wt (2)."
+    press(page.grouped.button, qtbot)
+    assert {name: len(own) for name, own in design.groups().items()} == {"A": 1, "B": 1}
+    model.add_image(spots(3, rows=2), name="wt_03")
+    assert set(design.groups()) == {"A", "B"}
+    qtbot.waitUntil(page.grouped.isHidden, timeout=5000)
 
 
 def test_proposals_of_images_removed_on_another_page_disappear(model, qtbot, shown):
@@ -1167,7 +1207,7 @@ def test_nothing_is_proposed_if_the_recipe_is_given(model, qtbot, shown, compari
     bench = shown(Bench(model))
     session = bench.session
     if why == "settings from a file":
-        save_settings(tmp_path / "settings.toml", Settings())
+        save_settings(tmp_path / "settings.toml", Outlines(smoothing=0.5))
         chosen = str(tmp_path / "settings.toml"), ""
         monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_, **__: chosen)
         bench.page("Outlines").show_tab(0).dialogs.load_settings()

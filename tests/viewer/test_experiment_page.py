@@ -207,7 +207,10 @@ def test_covariates_interactions_and_restoring_a_result(model, qtbot, tmp_path, 
     qtbot.addWidget(second)
     assert (second.groups.sentences.text(), second.state) == (page.groups.sentences.text(), "done")
     assert second.groups.given.findItems("length", Qt.MatchFlag.MatchExactly)[0].checkState() == Qt.CheckState.Checked
-    assert loss_warnings(session) == ["The experiment is not saved: it would be lost."]
+    assert loss_warnings(session) == [
+        "The experiment is not saved: it would be lost.",
+        "The table of groups is not saved: it would be lost.",
+    ]
     session.attach(session.comparison)
     session.comparison.run()
     wait_until_idle(session.comparison, qtbot)

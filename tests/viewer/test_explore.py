@@ -119,7 +119,7 @@ def drag(widget, corners, kind=None):
         QApplication.sendEvent(widget, event)
 
 
-def test_clicking_a_curve_selects_it_for_any_active_layer(finished_dock, model):
+def test_clicking_a_curve_selects_it_unless_the_active_layer_is_edited(finished_dock, model):
     one, two = curves_of(model, "one"), curves_of(model, "two")
     two.visible = False
     press_on_canvas(model, position_inside(one, 4))
@@ -134,9 +134,13 @@ def test_clicking_a_curve_selects_it_for_any_active_layer(finished_dock, model):
     two.visible = True
     press_on_canvas(model, position_inside(two, 6))
     assert selected_rows(finished_dock) == [len(finished_dock.result.a) + 6]
-    model.add_labels(np.zeros((9, 9), int), name="painted")
+    painted = model.add_labels(np.zeros((9, 9), int), name="painted")
+    painted.mode = "paint"
     press_on_canvas(model, position_inside(two, 5))
     assert selected_rows(finished_dock) == [len(finished_dock.result.a) + 6]
+    painted.mode = "pan_zoom"
+    press_on_canvas(model, position_inside(two, 5))
+    assert selected_rows(finished_dock) == [len(finished_dock.result.a) + 5]
 
 
 def test_shift_dragging_on_the_canvas_selects_the_curves_inside(finished_dock, model):

@@ -205,7 +205,7 @@ def test_our_own_files_open_without_a_reader_dialog():
     try:
         plugins.extension2reader = {"*.curves.csv": "napari"}  # the user's choice is kept
         manifest = npe2.PluginManager.instance().get_manifest(PLUGIN)
-        assert manifest.on_activate == "napari_shape_ensembles.viewer.files:prefer_own_reader"
+        assert manifest.on_activate is None  # nothing is written before a person saves or opens such a file
         prefer_own_reader()
         assert get_preferred_reader("day 1/x.comparison.npz") == PLUGIN
         assert get_preferred_reader("x.curves.npz") == PLUGIN

@@ -130,6 +130,8 @@ def values(declared):
         return st.booleans()
     if declared.name == "unit":
         return st.sampled_from(["pixel", "µm", "um", "micrometer", "nm", "mm", "m", "inch"])
+    if declared.name == "ignore":
+        return st.sampled_from(["auto", "none", "448:512, :; 0:40, 0:200"])
     if declared.name == "find":
         return st.none() | st.from_regex(r"[a-z]{1,5}(\.npz)?", fullmatch=True)
     if declared.name == "pixel_size":

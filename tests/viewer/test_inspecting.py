@@ -212,7 +212,8 @@ def test_layers_deleted_while_others_are_added_stay_deleted(pair, model, qtbot, 
 
 
 def test_an_image_without_a_curve_is_reported_without_layers(task, model, qtbot):
-    model.add_image(np.pad(np.ones((30, 30)), ((0, 30), (0, 30))), name="one")
+    levels = np.pad(np.ones((30, 30)), ((0, 30), (0, 30))) + np.random.default_rng(0).uniform(0, 0.1, (60, 60))
+    model.add_image(levels, name="one")  # no mask, which would be refused
     ended(task, qtbot, task.run)
     assert "one has no usable outline" in task.message
     assert task.result is None

@@ -23,6 +23,7 @@ from docks import (
     words_of,
 )
 from image_makers import spots
+from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.inputs import is_own
@@ -129,7 +130,7 @@ def test_a_replacement_layer_is_chosen_and_makes_the_result_stale(bare_dock, mod
 def test_deleting_curves_keeps_the_result(bare_dock, model, qtbot):
     run(bare_dock, qtbot)
     model.layers.remove("one curves")
-    bare_dock.color_by.choice.setCurrentIndex(1)
+    bare_dock.color_by.choice.setCurrentIndex([*COLORINGS].index("undulation"))
     assert bare_dock.state == "done"
     assert curves_of(model, "two").features["painted"].equals(curves_of(model, "two").features["undulation"])
 

@@ -250,8 +250,9 @@ def test_layers_are_added_and_removed_with_time_to_draw_in_between(bare_dock, mo
     run(bare_dock, qtbot)
     run(bare_dock, qtbot)
     timer.stop()
-    assert moved == ["one curves", "two curves"] * 3
-    assert {*ticks, 3} == set(range(len(moved) + 1))  # removals share a turn: nothing is drawn meanwhile
+    # New layers come before the previous ones go, and then take their names.
+    assert moved == ["one curves", "two curves", "one curves [1]", "two curves [1]", "one curves", "two curves"]
+    assert {*ticks, 5} == set(range(len(moved) + 1))  # removals share a turn: nothing is drawn meanwhile
 
 
 def test_slow_work_never_runs_in_the_main_thread(bare_dock, qtbot, tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from docks import execute, same, set_choices, wait_until_idle
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings, archetype_sensitivity, compare
 from napari_shape_ensembles.cli import app
+from napari_shape_ensembles.io import load_settings
 from napari_shape_ensembles.io.design import read_design
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
 from napari_shape_ensembles.outlines.reasons import AT_BORDER
@@ -181,9 +182,9 @@ def test_a_table_is_saved_run_on_the_command_line_and_reopened(session, model, f
     ]  # fmt: skip
     assert table["plane"].tolist()[:2] == [0, 1]
     paths, _, parts, sizes = read_design(folder / "design.csv")
-    layers = session.design.grouped()
+    layers, reading = session.design.grouped(), Reading(load_settings(folder / "design.toml"), pixel_sizes=sizes)
     for path, own, layer in zip(paths, parts, layers, strict=True):
-        one, other = ensemble_of_file(path, Reading(pixel_sizes=sizes), own), outlines(session, layer)
+        one, other = ensemble_of_file(path, reading, own), outlines(session, layer)
         assert all(np.allclose(x, y) for x, y in zip(one.curves, other.curves, strict=True))
     given = ["experiment", folder / "design.csv", "--out", folder / "out", "--settings", folder / "design.toml"]
     completed = CliRunner().invoke(app, [*map(str, given), "--set", "landmarks=60", "--set", "rank=5"])
@@ -197,7 +198,7 @@ def test_a_table_is_saved_run_on_the_command_line_and_reopened(session, model, f
     assert session.design.rows() == rows
     again = session.design.grouped()
     for path, own, layer in zip(paths, parts, again, strict=True):
-        one, other = ensemble_of_file(path, Reading(pixel_sizes=sizes), own), outlines(session, layer)
+        one, other = ensemble_of_file(path, reading, own), outlines(session, layer)
         assert all(np.allclose(x, y) for x, y in zip(one.curves, other.curves, strict=True))
     before = list(model.layers)
     session.design_work.open(folder / "design.csv")
@@ -212,7 +213,14 @@ def test_the_menu_of_a_row_splits_its_image(session, model, qtbot):
     page.refresh()
     menu = page.split.menu()
     menu.aboutToShow.emit()
+    assert [entry.text() for entry in menu.actions()] == ["Planes along axis 0 (2)"]  # a single row needs no selection
+    other = model.add_image(spots(3, rows=3), name="other")
+    page.refresh()
+    page.table.setCurrentCell(-1, -1)
+    menu.aboutToShow.emit()
     assert [entry.text() for entry in menu.actions()] == ["Select a row of the table first"]
+    model.layers.remove(other)
+    page.refresh()
     page.table.setCurrentCell(0, 0)
     deeper = model.add_points(np.array([[0, 1, 1], [4, 1, 1]]))
     model.dims.set_point(0, 4)
@@ -302,9 +310,27 @@ def test_methods_text_for_labels_mentions_no_segmentation(session, model, tmp_pa
     wait_until_idle(session.comparison, qtbot)
     assert (tmp_path / "again" / "methods.txt").read_text() == said
     code = (tmp_path / "again" / "compare.py").read_text()  # the layers are gone
-    assert repr(str(tmp_path / "again" / "pair.comparison.npz")) in code
+    assert "Path(__file__).parent / 'pair.comparison.npz'" in code
     for table in ("objects.csv", "images.csv"):
         assert (tmp_path / "again" / table).read_text() == (tmp_path / "first" / table).read_text()
+
+
+def test_no_image_of_a_user_is_overwritten_by_the_files_of_a_script(session, model, tmp_path, qtbot):
+    one, two = (model.add_labels(labels_of(seed), name=f"field {seed}") for seed in (1, 2))
+    tifffile.imwrite(tmp_path / "field_1.tif", np.arange(16, dtype=np.uint8).reshape(4, 4))
+    given = (tmp_path / "field_1.tif").read_bytes()
+    set_choices(session.choices, landmarks=60, rank=5, permutations=99, significance=0.1)
+    session.design.choose([one], [two])
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
+    told = []
+    session.comparison.message_posted.connect(lambda words, _: told.append(words))
+    session.comparison.export_for_paper(tmp_path)
+    wait_until_idle(session.comparison, qtbot)
+    assert told[-1].startswith("⚠")
+    assert "field_1.tif" in told[-1]
+    assert (tmp_path / "field_1.tif").read_bytes() == given
+    assert [path.name for path in tmp_path.iterdir()] == ["field_1.tif"]
 
 
 def test_the_script_withholds_a_row_that_depends_on_the_archetype(session, model, qtbot, monkeypatch):

@@ -16,7 +16,9 @@ from ..outlines import Ensemble
 from ..shapes import spd
 from ..words import counted, listed
 from .estimates import QUANTITIES, described, p_values
+from .fragility import checks_in_words
 from .learning import coordinate_precision, relative_precision
+from .position_trends import position_trends
 from .verdict import INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE, TRUTH_TABLE
 
 # A `Comparison` has the functions of this module as methods, so its class cannot be imported here.
@@ -361,7 +363,7 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
     if c.undulation.approximation:
         found.append(f"The tests are approximate: {c.undulation.approximation}.")
     ambiguous = 0 if c.archetypes_agree else c.ambiguous
-    return (*found, *caveats_of_positions(c.t, ambiguous, c.archetype_is_ambiguous))
+    return (*found, *checks_in_words(c), *caveats_of_positions(c.t, ambiguous, c.archetype_is_ambiguous))
 
 
 def replicate_columns(a: Ensemble, b: Ensemble) -> list[tuple[str, int, int]]:
@@ -398,9 +400,11 @@ def _coupling_caveats(comparison: Comparison) -> list[str]:
 
 
 def _position_caveat(comparison: Comparison) -> list[str]:
-    from .position import position_trends  # whose functions take a Comparison
-
-    trends = {name: p for name, p in position_trends(comparison).items() if p <= _OWN_LEVEL}
+    trends = {
+        name: p
+        for name, p in position_trends([comparison.a, comparison.b], comparison.components).items()
+        if p <= _OWN_LEVEL
+    }
     if not trends:
         return []
     depend = f"{listed([*trends]).capitalize()} {'depend' if len(trends) > 1 else 'depends'}"

@@ -127,7 +127,7 @@ COLORINGS: Mapping[str, Coloring] = {
         Coloring("scale", "scale distance from the mean", "Distance of size and elongation from their mean."),
         Coloring(
             "paper_distance",
-            "distance from the mean shape, as in the paper",
+            "distance as in the paper",
             "Distances of form and of scale from their means, each divided by its largest value, together.",
         ),
         Coloring("area", "area", "Area.", "{}²"),

@@ -95,7 +95,7 @@ def compare(
     >>> result.case
     '1∧0'
     >>> round(result.scale.p_value, 4), result.undulation.rejected
-    (0.001, False)
+    (0.0001, False)
     """
     settings = settings_of(settings, "compare takes two samples; experiment compares several groups", changes)
     a, b, note = comparable(a, b)

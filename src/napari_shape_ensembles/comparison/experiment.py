@@ -82,8 +82,8 @@ class Experiment(Saved):
     >>> design = pd.DataFrame({"group": ["one"] * 6 + ["other"] * 6})  # parts of two images stand in for images
     >>> result = experiment(images, design, Settings(landmarks=60, rank=10))
     >>> result.table[["contrast", "differs", "case", "scale_least_p"]].round(3).values.tolist()
-    [['raw - sieved', 'scale', '1∧0', 0.002]]
-    >>> bool(result.contrast("sieved", "raw").scale.p_value == result.table["scale_p"][0])
+    [['other - one', 'scale', '1∧0', 0.002]]
+    >>> bool(result.contrast("one", "other").scale.p_value == result.table["scale_p"][0])
     True
     """
 

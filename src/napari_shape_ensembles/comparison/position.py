@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import shapely
-from numpy.typing import NDArray
-from scipy.special import fdtrc
 
 from ..mmd.dependence import DependenceTest, independence_test
 from ..outlines import Ensemble
 from ..words import counted
-from .estimates import image_means
 from .figures import plot_position
 from .learning import learn
 from .parts import form_parts, scale_parts
+from .position_trends import centroids
 from .result import Comparison
 from .samples import image_numbers
 from .settings import Settings
@@ -29,8 +26,6 @@ if TYPE_CHECKING:
 
 # With fewer outlines in every image permutations have hardly any power.
 _MIN_OUTLINES = 8
-# Logarithms, or relative places, that vary less are constant to the precision of the outlines.
-_LEAST_SPREAD = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,35 +164,3 @@ def position_dependence(
         for kind in parts
     )
     return PositionDependence(undulation, scale, len(counts))
-
-
-def position_trends(comparison: Comparison) -> dict[str, float]:
-    """p-values of linear trends of size, elongation and roughness with the position within images (F tests).
-
-    Adjusted for their number (Bonferroni); a screen of a few milliseconds. `position_dependence` finds other
-    dependences, too.
-    """
-    sides = [comparison.a, comparison.b]
-    image, places = image_numbers(sides), np.concatenate([centroids(side) for side in sides])
-    places -= image_means(places, image)[image]
-    places /= max(float(np.abs(places).max(initial=0)), np.finfo(float).tiny)
-    basis = np.linalg.qr(places[:, places.std(axis=0) > _LEAST_SPREAD])[0]
-    freedom = basis.shape[1], len(places) - int(image.max()) - 1 - basis.shape[1]
-    names, found = ("size", "elongation", "roughness"), {}
-    if not freedom[0] or freedom[1] < 1:
-        return {}
-    for name in names:
-        values = comparison.components[name]
-        values = values - image_means(values[:, None], image)[image, 0]
-        explained, whole = float(((basis.T @ values) ** 2).sum()), float((values**2).sum())
-        if whole > (_LEAST_SPREAD**2) * len(values):
-            f = (explained / freedom[0]) / (max(whole - explained, np.finfo(float).tiny) / freedom[1])
-            found[name] = min(1.0, len(names) * float(fdtrc(*freedom, f)))
-    return found
-
-
-def centroids(ensemble: Ensemble) -> NDArray[np.float64]:
-    """Centroids of the areas of all outlines, (N, 2), row and column."""
-    rings = np.repeat(np.arange(len(ensemble)), np.diff(ensemble.offsets))
-    found = shapely.centroid(shapely.polygons(shapely.linearrings(ensemble.vertices, indices=rings)))
-    return np.asarray(shapely.get_coordinates(found))

@@ -28,6 +28,7 @@ from .detectable import Detectable, detectable_differences, planned_power, requi
 from .display import MARK, LayerData, curve_layer_data, summary_html
 from .estimates import estimates, quantity_p_values
 from .figures import plot_comparison, plot_typical
+from .fragility import Checks, is_fragile
 from .inputs import Inputs
 from .outline_table import outline_table, witness_columns
 from .parts import Parts, form_parts, scale_parts
@@ -121,6 +122,8 @@ class Comparison(Sealed, Saved):
         Preprocessing of the outlines: those of smaller pixels resampled at the size of the larger, or why not.
     inputs : Inputs, optional
         Files that the outlines came from, with their checksums, and how they were read, if known.
+    checks : Checks
+        What is known from comparisons with other choices, and without single outlines; empty if they were not repeated.
 
     References
     ----------
@@ -133,8 +136,8 @@ class Comparison(Sealed, Saved):
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> result.t.shape, result.l.shape
     ((469, 10), (469, 3))
-    >>> round(result.scale.p_value, 3), result.scale.threshold < result.scale.mmd
-    (0.001, True)
+    >>> round(result.scale.p_value, 4), result.scale.threshold < result.scale.mmd
+    (0.0001, True)
     """
 
     FORMAT = COMPARISON
@@ -161,6 +164,12 @@ class Comparison(Sealed, Saved):
     decided_by: str = PERMUTATION
     note: str = ""
     inputs: Inputs | None = None
+    checks: Checks = field(default_factory=Checks)
+
+    @property
+    def fragile(self) -> bool:
+        """Whether the row is known to change without a single outline, or with more than a quarter of other choices."""
+        return is_fragile(self)
 
     @property
     def case(self) -> str:
@@ -620,8 +629,8 @@ class Comparison(Sealed, Saved):
         >>> from napari_shape_ensembles import Settings, compare, samples
         >>> a, b = samples.powder_outlines().ensembles()
         >>> numbers = compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).numbers()
-        >>> numbers["case"], round(numbers["scale.p_value"], 3), numbers["coordinates.t"].shape
-        ('1∧0', 0.001, (469, 10))
+        >>> numbers["case"], round(numbers["scale.p_value"], 4), numbers["coordinates.t"].shape
+        ('1∧0', 0.0001, (469, 10))
         """
         tree = self.to_tree()
         known = ("space", "coordinates", "undulation", "scale", "matches")
@@ -672,6 +681,7 @@ class Comparison(Sealed, Saved):
             **({} if self.small_sample is None else {"small_sample": list(self.small_sample)}),
             "note": self.note,
             **({} if self.inputs is None else {"inputs": asdict(self.inputs)}),
+            **({} if self.checks == Checks() else {"checks": self.checks.to_tree()}),
         }
 
     @classmethod
@@ -702,5 +712,6 @@ class Comparison(Sealed, Saved):
             decided_by=records.value(tree, "decided_by", str),
             note=records.value(tree, "note", str),
             inputs=Inputs.of_tree(records.value(tree, "inputs", dict)) if "inputs" in tree else None,
+            checks=Checks.of_tree(records.value(tree, "checks", dict)) if "checks" in tree else Checks(),
             **{name: records.value(parts["matches"], name, bool) for name in _FLAGS},
         )

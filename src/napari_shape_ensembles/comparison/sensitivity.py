@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..progress import Listener, as_part, reporting
 from .compare import compare_again
 from .figures import plot_sensitivity
+from .fragility import Without
 from .learning import COMPARISON_STEPS
 from .result import Comparison
 
@@ -32,7 +33,7 @@ class ArchetypeSensitivity:
     >>> a, b = samples.powder_outlines().ensembles()
     >>> result = compare(a, b, landmarks=60, rank=10, permutations=199)
     >>> archetype_sensitivity(result, archetypes=2).p_values("scale")
-    (0.001004016064257028, 0.001004016064257028)
+    (0.00010049241282283188, 0.00010049241282283188)
     """
 
     comparisons: tuple[Comparison, ...]
@@ -122,3 +123,53 @@ def archetype_sensitivity(
             with as_part(number * len(COMPARISON_STEPS), count * len(COMPARISON_STEPS), prefix):
                 results.append(compare_again(comparison, archetype=archetype))
     return ArchetypeSensitivity(tuple(results))
+
+
+def influence(comparison: Comparison, outlines: int = 3, *, progress: Listener | None = None) -> tuple[Without, ...]:
+    """Repeat a comparison without each of the outlines farthest from the mean shape, one at a time.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    outlines : int
+        Number of outlines, chosen by their distance alone, without regard to the samples.
+    progress : callable, optional
+        As in `compare`.
+
+    Returns
+    -------
+    tuple of Without
+        Those whose image keeps other outlines. Empty for a contrast of an experiment of several, whose p-values depend
+        on all of them.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, samples
+    >>> from napari_shape_ensembles.comparison.sensitivity import influence
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> [one.case for one in influence(compare(a, b, Settings(landmarks=60, rank=10, permutations=199)), 2)]
+    ['1∧0', '1∧0']
+    """
+    if comparison.p_adjusted is not None:
+        return ()
+    first, found = len(comparison.a), []
+    rows = np.argsort(-comparison.distances["distance_from_mean"].to_numpy(), kind="stable")[:outlines].tolist()
+    images = np.concatenate([comparison.a.images, comparison.b.images])
+    ids = np.concatenate([comparison.a.ids.astype(str), comparison.b.ids.astype(str)])
+    with reporting(progress):
+        for number, row in enumerate(rows):
+            units, keep = comparison.replicates, np.arange(len(images)) != row
+            if units is not None and np.count_nonzero(units == units[row]) == 1:
+                continue
+            a, b = comparison.a[keep[:first]], comparison.b[keep[first:]]
+            if not (len(a) and len(b)):
+                continue
+            rest = replace(comparison, a=a, b=b, replicates=None if units is None else units[keep])
+            changes: dict[str, Any] = {}
+            archetype = comparison.settings.archetype
+            if isinstance(archetype, int):
+                changes["archetype"] = archetype - (row < archetype) if row != archetype else 0
+            with as_part(number * len(COMPARISON_STEPS), len(rows) * len(COMPARISON_STEPS), f"without {ids[row]}: "):
+                again = compare_again(rest, **changes)
+            found.append(Without(str(images[row]), str(ids[row]), again.case))
+    return tuple(found)

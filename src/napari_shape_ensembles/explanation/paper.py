@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from ..comparison import Comparison
 from ..comparison.answer import PART_NAMES, names_of, p_words, titles_of
 from ..comparison.figures import plot_typical
+from ..comparison.fragility import checks_in_words
 from ..comparison.verdict import SMALL_SAMPLE
 from ..mmd.permutations import bin_size
 from ..outlines import Outlines
@@ -116,6 +117,10 @@ def methods(
         f"{_null(result)}, each at a level of {settings.test_level:g}, so that the result has a level of "
         f"{settings.significance:g} (seed {settings.seed}).{_combination(result)}"
     )
+    said.append(
+        "Size is the geometric mean of the RMS extents of an outline along its two principal axes (the standard "
+        "deviations of its landmarks), and elongation their ratio."
+    )
     if has_ratios := "times" in known.sentence:
         how = "Student's (Welch's) over the means of images"
         if result.permuted == "curves":
@@ -123,6 +128,7 @@ def methods(
         said.append(f"Ratios are those of geometric means; their 95 % intervals are {how}.")
     if known.missed:
         said.append("Differences that could have been missed are the ends of 95 % intervals.")
+    said += checks_in_words(result)
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     said.append(f"Software: {versions}.")
     found = " ".join(words for words in (known.opening, known.sentence, known.missed, known.scope) if words)

@@ -149,7 +149,7 @@ def judged_files(
     """
     if reference.inputs is not None:
         given = reading.settings.outlines
-        if names := sorted({*changed(given)} - {"pixel_size", "unit"}):
+        if names := sorted({*changed(given)} - {*changed(BEST_OF_SEVERAL), "pixel_size", "unit"}):
             raise ContentError(
                 f"{', '.join(names)}: images are read by the recipe of the reference; leave this out, or make another "
                 "reference with it"

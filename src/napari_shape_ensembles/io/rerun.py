@@ -284,7 +284,7 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
     with as_part(1, 2):
         again = compare(a, b, saved.settings) if outlines else compare_again(saved)
     # What was learned later about other archetypes is not part of the comparison itself.
-    known_later = {name: getattr(saved, name) for name in ("row_depends_on_archetype", "archetypes_agree")}
+    known_later = {name: getattr(saved, name) for name in ("row_depends_on_archetype", "archetypes_agree", "checks")}
     before, after = saved.numbers(), replace(again, **known_later).numbers()
     for side, vertices in outlines.items():
         before[f"outlines.{side}"], after[f"outlines.{side}"] = getattr(saved, side).vertices, vertices

@@ -8,6 +8,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..archive import Tree, all_or_none, write_bytes
 from ..comparison import Comparison, Experiment, records
 from ..comparison.design import NO_REQUESTED_TESTS, RequestedTests
@@ -60,6 +62,10 @@ def _ensemble_json(ensemble: Ensemble) -> Tree:
         "images": sorted(set(ensemble.images.tolist())),
         "left out": {str(reason): count for reason, count in ensemble.dropped.items()},
     }
+
+
+#: Encoding of tables: with a byte order mark, spreadsheets read names and units right.
+TABLE_ENCODING = "utf-8-sig"
 
 
 @all_or_none()
@@ -166,11 +172,12 @@ def write_experiment(
     import pandas as pd
 
     folder.mkdir(parents=True, exist_ok=True)
+    means = result.quantities.means.reset_index(drop=True).apply(np.exp)  # geometric means, in the unit of the outlines
     tables = {
         "experiment": result.table,
         "effects": result.effects,
         "variance": result.quantities.variance,
-        "replicates": pd.concat([result.design.replicates, result.quantities.means.reset_index(drop=True)], axis=1),
+        "replicates": pd.concat([result.design.replicates, means], axis=1),
     }
     if len(result.design.groups) > 2:
         tables["distance"] = result.distance.rename_axis("group").reset_index()
@@ -222,7 +229,8 @@ def write_table(path: Path, table: "pd.DataFrame") -> None:
     for name in table:
         if table[name].dtype.kind not in "biuf":
             plain[name] = table[name].map(escaped_cell)
-    write_bytes(path, plain.rename(columns=escaped_cell).to_csv(index=False, lineterminator="\n").encode())
+    text = plain.rename(columns=escaped_cell).to_csv(index=False, lineterminator="\n")
+    write_bytes(path, text.encode(TABLE_ENCODING))
 
 
 @all_or_none()

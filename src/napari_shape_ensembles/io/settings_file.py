@@ -9,6 +9,7 @@ from .. import parameters
 from ..archive import ContentError, StrPath
 from ..comparison import Settings
 from ..outlines import Outlines
+from ..outlines.proposals import PROPOSED_FIELDS
 
 _ANALYSIS, _OUTLINES = "analysis", "outlines"
 _KNOWN = (_ANALYSIS, _OUTLINES, "version")
@@ -94,6 +95,8 @@ def load_settings(path: StrPath) -> SettingsFile:
         if unknown := sorted(set(tables) - set(_KNOWN)):
             raise ContentError(f"there is no table [{unknown[0]}]: use [{_ANALYSIS}], [{_OUTLINES}]")
         analysis = parameters.from_tree(Settings, parameters.table(tables, _ANALYSIS), f"[{_ANALYSIS}]")
-        # A method that is not given is found for all images together, like that of images without a settings file.
-        recipe = {"method": BEST_OF_SEVERAL.method, **parameters.table(tables, _OUTLINES)}
+        recipe = parameters.table(tables, _OUTLINES)
+        # A file that says nothing of how objects are found leaves that to the images, like no file.
+        if not any(name in recipe for name in PROPOSED_FIELDS):
+            recipe = {"method": BEST_OF_SEVERAL.method, **recipe}
         return SettingsFile(analysis, Outlines.from_tables({_OUTLINES: recipe}))

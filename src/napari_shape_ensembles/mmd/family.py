@@ -24,7 +24,7 @@ _SPECTRUM_SIGMAS = 7.5
 _MAX_FREQUENCIES = 256
 _ROWS = 512
 # Weights of labelings per block: 128 MiB.
-_WEIGHTS = 2**24
+WEIGHTS_AT_ONCE = 2**24
 # Squared statistics closer than this are equal up to rounding error.
 _TIE = 1e-12
 
@@ -144,7 +144,7 @@ def _squared_mmd(x: Real, labels: Labellings, leave: Callable[[], None]) -> Real
     width = median_gap(x[:, 0]) if x.shape[1] == 1 else median_distance(x)
     waves = _wave_numbers(x, width) if x.shape[1] == 1 else None
     factor, found = 1 / labels.first + 1 / (labels.total - labels.first), []
-    for some in chunks(len(labels), labels.total, _WEIGHTS):
+    for some in chunks(len(labels), labels.total, WEIGHTS_AT_ONCE):
         weights = labels.weights(some) * factor
         if waves is None:
             found.append(_by_kernel(x, weights, width, leave))

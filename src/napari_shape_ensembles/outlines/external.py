@@ -23,7 +23,7 @@ PACKAGES = ("cellpose", "stardist", "micro-sam")
 
 _WORKER = Path(__file__).with_name("external_worker.py")
 # Interval in seconds at which a running process is polled, and the time allowed for a version and for an image.
-_POLL_S, _VERSION_LIMIT_S, _LIMIT_S = 0.1, 120.0, 3600.0
+_POLL_S, _VERSION_LIMIT_S, LIMIT_S = 0.1, 120.0, 3600.0
 # Number of the last characters of its messages that an error quotes.
 _QUOTED = 300
 # Pythons given in a form, which take precedence over the environment variable.
@@ -120,7 +120,7 @@ class External:
         with TemporaryDirectory(prefix="shape-ensembles-") as folder:
             given, returned = Path(folder, "image.npy"), Path(folder, "labels.npy")
             np.save(given, np.asarray(image))
-            self._run(_LIMIT_S, f"segmenting with {self}", self.package, self.model, str(given), str(returned))
+            self._run(LIMIT_S, f"segmenting with {self}", self.package, self.model, str(given), str(returned))
             if not returned.exists():
                 raise ValueError("it ended without labels")
             try:

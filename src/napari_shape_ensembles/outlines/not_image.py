@@ -147,6 +147,15 @@ def not_image(image: ArrayLike) -> NotImage:
     ------
     ValueError
         For an image that cannot be segmented, see `segment`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.outlines import not_image
+    >>> picture = np.random.default_rng(0).normal(100, 10, (200, 200))
+    >>> picture[180:] = 0
+    >>> not_image(picture).window
+    (slice(0, 180, None), slice(0, 200, None))
     """
     plane = gray_plane(unmasked(image, "the image"))
     reasons: Counter[Reason] = Counter()

@@ -18,6 +18,8 @@ MAX_CIRCULARITY = 0.35
 MISSING_POINT = -1.0
 # An outline crosses itself everywhere if it does so this often, and once in this many of its edges.
 _MIN_CROSSINGS, _MAX_EDGES_PER_CROSSING = 3, 12
+# Decimals of the extent of an outline to which its crossings are found.
+_DECIMALS = 9
 # Minimum vertices of a curve, and of each of several outlines in one.
 _MIN_VERTICES, _MIN_PIECE = 3, 8
 # An outline closes on itself if its last edge is at most this many times its median edge; one of few vertices, half.
@@ -63,9 +65,13 @@ def outlines_in(curve: Real) -> int:
 
 
 def _crosses_everywhere(curve: Real) -> bool:
-    ring = shapely.linearrings(curve)
+    half = curve / 2 - curve.min(axis=0) / 2  # extents of the largest numbers would overflow
+    if not (extent := float(half.max())):
+        return False
+    # On a grid, as GEOS divides by the lengths of edges, and finds crossings of any edges there.
+    ring = shapely.linearrings(np.round(half / extent, _DECIMALS))
     if shapely.is_simple(ring):
         return False
     # At a crossing, two edges become four pieces of a line.
-    crossings = (len(shapely.get_parts(shapely.node(ring))) - 1) // 2
-    return crossings >= max(_MIN_CROSSINGS, len(curve) / _MAX_EDGES_PER_CROSSING)
+    pieces = shapely.get_parts(shapely.unary_union(ring, grid_size=10.0**-_DECIMALS))
+    return (len(pieces) - 1) // 2 >= max(_MIN_CROSSINGS, len(curve) / _MAX_EDGES_PER_CROSSING)

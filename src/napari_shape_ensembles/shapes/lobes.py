@@ -135,7 +135,7 @@ def coarse_waves(undulation: Real, most: int) -> Complex:
     >>> triangular = np.exp(1j * u) + 0.1 * np.exp(-2j * u)
     >>> undulation, _ = decompose(np.stack([triangular.real, triangular.imag], axis=-1)[None])
     >>> np.linalg.norm(coarse_waves(undulation, 4), axis=1).round(2)
-    array([0.1])
+    array([0.07])
     """
 
     def of_block(part: slice) -> Complex:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..comparison import Settings, compare
+from ..comparison import Comparison, Settings, compare
 from ..comparison.verdict import INCONCLUSIVE
 from ..outlines import Ensemble, Outlines, at_pixel_size
 from ..palette import axes_of
@@ -170,6 +170,18 @@ class ChoiceStudy:
         if unanswered := [one for one in self.choices if one.case == INCONCLUSIVE]:
             said.append(f"no answer with {_listed(unanswered)}")
         return said
+
+    def judged(self, comparison: Comparison) -> Comparison:
+        """Return the comparison in use with what the other choices say about its row, as `Comparison.checks`."""
+        answered = [one for one in self.choices if one.case != INCONCLUSIVE]
+        same = sum(one.case == comparison.case for one in answered)
+        known = replace(
+            comparison.checks,
+            same=same,
+            tried=len(answered),
+            exceptions=tuple(self.statements()[1:]) if answered else (),
+        )
+        return replace(comparison, checks=known)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the row for every choice: one line per field, a box for each of its values; returns the axes.

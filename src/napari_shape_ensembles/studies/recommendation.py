@@ -113,6 +113,7 @@ def _reason(sigmas: Real, answers: Answers, sizes: Real, run: list[int], best: i
 def _split(cells: NDArray[Any] | None) -> str:
     if cells is None or not len(cells):
         return "there is no comparison"
-    return "the cells give " + ", ".join(
-        f"{answer} {count} ×" for answer, count in Counter(cells.tolist()).most_common()
-    )
+    counts = Counter(cells.tolist()).most_common()
+    if len(counts) == 1:
+        return f"all {len(cells)} cells give {counts[0][0]}" if len(cells) > 1 else f"the one cell gives {counts[0][0]}"
+    return "the cells give " + ", ".join(f"{answer} {count} ×" for answer, count in counts)

@@ -35,16 +35,32 @@ class Exclusions:
         self._dims = dims
         self._ids: weakref.WeakKeyDictionary[Layer | ImageRow, dict[Plane, Ids]] = weakref.WeakKeyDictionary()
         self._recipe: Outlines | None = None
+        self.unsaved = False  #: whether curves were excluded that no saved result leaves out
 
     def toggle(self, layer: Layer, one: str, recipe: Outlines, plane: Plane | None = None) -> None:
         """Exclude a curve, or include it again."""
+        excluded = one not in self.of([layer], recipe, [plane])[0]
+        self.put(layer, {one}, recipe, plane, excluded=excluded)
+        self.changed.emit()
+
+    def put(
+        self,
+        layer: Layer | ImageRow,
+        ids: Ids | set[str],
+        recipe: Outlines,
+        plane: Plane | None = None,
+        *,
+        excluded: bool = True,
+    ) -> None:
+        """Exclude several curves, or include them again; the caller emits `changed` once for all layers."""
         if recipe != self._recipe:
             self._ids.clear()
         self._recipe = recipe
         plane = plane_of(layer, self._dims) if plane is None else plane
         known = self._ids.setdefault(layer, {})
-        known[plane] = known.get(plane, frozenset()) ^ {one}
-        self.changed.emit()
+        before = known.get(plane, frozenset())
+        known[plane] = before | ids if excluded else before - ids
+        self.unsaved = any(any(planes.values()) for planes in self._ids.values())
 
     def replace_all(self, layers: Iterable[Layer | ImageRow], excluded: Excluded, recipe: Outlines) -> None:
         """Exclude exactly these curves of the displayed planes."""
@@ -52,6 +68,7 @@ class Exclusions:
         self._recipe = recipe
         for layer, ids in zip(layers, excluded, strict=True):
             self._ids[layer] = {plane_of(layer, self._dims): ids}
+        self.unsaved = False
         self.changed.emit()
 
     def of(
@@ -70,6 +87,7 @@ class Exclusions:
     def clear(self) -> None:
         """Include all curves again."""
         self._ids.clear()
+        self.unsaved = False
         self.changed.emit()
 
 

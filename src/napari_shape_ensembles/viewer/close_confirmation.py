@@ -8,9 +8,15 @@ from qtpy.QtCore import QEvent, QObject, Qt, QTimer
 from qtpy.QtGui import QKeySequence
 from qtpy.QtWidgets import QApplication, QDialog, QLabel, QMainWindow, QMessageBox, QPushButton, QWidget
 
+from ..words import counted
 from .session import Session
 
 UNSAVED = "The comparison is not saved: it would be lost."
+CORRECTIONS = "The corrections of {} are not saved: they would be lost."
+EXAMPLES = "Examples painted in {} would be lost."
+MODEL = "The learned model is not saved: it would be lost."
+GROUPS = "The table of groups is not saved: it would be lost."
+EXCLUSIONS = "The exclusion of {} is not saved: it would be lost."
 RUNNING = "A run is under way: it would be stopped."
 OTHER_WINDOW = "In another window {}."
 _LOSS_LABEL = "what would be lost"  # object name of the label added to napari's dialog
@@ -117,6 +123,18 @@ def loss_warnings(session: Session | None) -> list[str]:
     answer = comparison.answer
     lost = UNSAVED.replace("comparison", "experiment") if answer is not None and answer.is_described else UNSAVED
     words = [lost] if comparison.unsaved else []
+    if corrections := session.inspection.unsaved_corrections():
+        words.append(CORRECTIONS.format(", ".join(corrections.values())))
+    learning = session.learning
+    if painted := learning.unsaved_examples():
+        words.append(EXAMPLES.format(", ".join(painted)))
+    if learning.is_model_unsaved:
+        words.append(MODEL)
+    if session.design.unsaved:
+        words.append(GROUPS)
+    count = sum(map(len, comparison.current_inputs().excluded))
+    if count and session.choices.exclusions.unsaved:
+        words.append(EXCLUSIONS.format(counted(count, "curve")))
     words += [UNSAVED.replace("comparison", "reference")] if session.referring.unsaved else []
     runs = comparison, session.referring, session.landscape, session.smoothing, session.trust
     return words + [RUNNING] * any(task.busy and task.running for task in runs)

@@ -5,7 +5,7 @@ Slow work is done in the background by the functions at the end: compare; write,
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from napari.layers import Layer
+from numpy.typing import ArrayLike
 from psygnal import Signal
 
 from ..archive import Tree, is_archive, replacing, write_bytes
@@ -21,6 +22,7 @@ from ..comparison import Comparison, archetype_sensitivity
 from ..comparison.colorings import COLORINGS, DEFAULT
 from ..comparison.design import GROUP, RequestedTests
 from ..comparison.display import DEFAULT_PERCENTILE, MARK
+from ..comparison.inputs import Inputs
 from ..comparison.learning import COMPARISON_STEPS
 from ..comparison.saved import EXPERIMENT, read_view
 from ..comparison.sensitivity import ArchetypeSensitivity
@@ -32,12 +34,13 @@ from ..explanation.swaps import Swap
 from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import recipe_of
+from ..io.results import TABLE_ENCODING
 from ..mmd.dependence import DependenceTest
 from ..palette import lay_out
 from ..progress import as_part, report
 from .choices import Choices
 from .curves.side_by_side import SideBySide
-from .design_files import source_in_file
+from .design_files import MAX_OPENED_IMAGES, input_layers, path_of, source_in_file
 from .designing import Row
 from .displayed_result import DisplayedResult
 from .experimenting import (
@@ -61,6 +64,7 @@ from .layers import (
     CurveSelection,
     OwnLayers,
     add_feature_columns,
+    add_unselected,
     curve_layers,
     is_whole,
     name_after,
@@ -68,7 +72,7 @@ from .layers import (
     repaint,
     update_own_names,
 )
-from .report import script_of
+from .report import script_of, with_files_beside, write_source
 from .task import CANCELLED, OTHER_FOLDER, Debouncer, JobSteps, RunInputs, Task, saved_message
 
 ENDING = ".comparison.npz"
@@ -91,6 +95,21 @@ class Outcome:
     answer: Answer | None = None
     new: bool = True
     file: str = ""  #: name of the file it was read from
+
+    def images(self) -> tuple[list[str], Inputs | None]:
+        """Return the names of the images that a saved result needs as layers, and their files if known."""
+        if self.shown is not None:
+            return self.shown.image_names(), self.shown.result.inputs
+        if self.answer is not None and not (self.answer.view.get("design") or {}).get("files"):  # read when needed
+            return list(self.answer.view.get("images", [])), self.answer.experiment.inputs
+        return [], None
+
+    def of_layers(self, fingerprints: Sequence[str]) -> "Outcome":
+        """Return the result with the fingerprints of layers made from its files, which have the same checksums."""
+        shown, answer = self.shown, self.answer
+        if answer is not None:
+            answer = replace(answer, view={**answer.view, "prints": list(fingerprints)})
+        return replace(self, shown=shown and replace(shown, fingerprints=tuple(fingerprints)), answer=answer)
 
     @property
     def title(self) -> str:
@@ -141,6 +160,8 @@ class ComparisonTask(Task[Comparison]):
         self.recoverable: Outcome | None = None  #: an unsaved result that was replaced by another
         self.last_result: Comparison | None = None  #: the last contrast shown, kept after a failed run
         self.unsaved = False  #: whether the result has not been saved
+        #: The file of a result of which images were not found, and their names.
+        self.missing_images: tuple[Path, list[str]] | None = None
         self.is_new_result = False  #: whether the result is new, and not yet scrolled into view
         self.color_by, self.percentile = DEFAULT, DEFAULT_PERCENTILE
         self.selection = CurveSelection()
@@ -351,24 +372,33 @@ class ComparisonTask(Task[Comparison]):
         else:
             self.side_by_side.restore()
 
+    def take_checks(self, shown: DisplayedResult) -> None:
+        """Show the same result with what checks found about it; selection and scroll position are kept."""
+        self.shown, self.result, self.last_result = shown, shown.result, shown.result
+        self.changed.emit()
+
     # Excluded curves.
 
-    def exclude(self, row: int) -> None:
-        """Exclude a curve of the result from the next run, or include it again."""
+    def exclude(self, rows: ArrayLike) -> None:
+        """Exclude curves of the result from the next run, or include them again if all of them are excluded."""
         if self.result is None:
             self.show_message("⚠ No result. Run compares the layers again.")
             return
-        side = int(row >= len(self.result.a))
-        sample, first = ((self.result.a, 0), (self.result.b, len(self.result.a)))[side]
-        place, one = own_ids(sample)[row - first]
-        run_inputs = None if self.shown is None else self.shown.run_inputs
-        layer = None if run_inputs is None else run_inputs.layers[side][place]()
-        if run_inputs is None or layer is None:
-            words = "⚠ Curves can be excluded only from layers in the viewer. Run compares them again."
-            self.show_message(words)
-            return
-        plane = run_inputs.planes[place + side * len(run_inputs.layers[0])]
-        self.choices.exclusions.toggle(layer, one, run_inputs.recipe, plane)
+        chosen, first = np.atleast_1d(np.asarray(rows, dtype=np.int64)), len(self.result.a)
+        run_inputs, exclusions = None if self.shown is None else self.shown.run_inputs, self.choices.exclusions
+        again, found = self.excluded_rows().issuperset(chosen.tolist()), dict[tuple[int, int], set[str]]()
+        for row in chosen.tolist():
+            side = int(row >= first)
+            place, one = own_ids((self.result.a, self.result.b)[side])[row - first * side]
+            found.setdefault((side, place), set()).add(one)
+        for (side, place), ids in found.items():
+            layer = None if run_inputs is None else run_inputs.layers[side][place]()
+            if run_inputs is None or layer is None:
+                self.show_message("⚠ Curves can be excluded only from layers in the viewer. Run compares them again.")
+                return
+            plane = run_inputs.planes[place + side * len(run_inputs.layers[0])]
+            exclusions.put(layer, ids, run_inputs.recipe, plane, excluded=not again)
+        exclusions.changed.emit()
 
     def excluded_rows(self) -> frozenset[int]:
         """Return the pooled indices of the curves that are excluded from the next run."""
@@ -419,6 +449,9 @@ class ComparisonTask(Task[Comparison]):
     def on_written(self, paths: list[Path], *, saved: bool = False, note: str = "") -> Iterable[None]:
         """Report the files written, and whether these are the whole result."""
         self.unsaved = self.unsaved and not saved
+        if saved:
+            self.design.unsaved = False
+            self.choices.exclusions.unsaved &= bool(self.changed_since())
         words, tooltip = saved_message(paths)
         self.show_message(f"{words}{note}", tooltip)
         return ()
@@ -508,9 +541,28 @@ class ComparisonTask(Task[Comparison]):
         if shown is not None:
             yield from self.show_in_turns(shown)
 
-    def open(self, path: Path) -> None:
-        """Show a saved comparison, or a saved experiment."""
-        self.start_secondary_job(partial(read_result_file, path), self.restore_result)
+    def open(self, path: Path, *folders: Path) -> None:
+        """Show a saved comparison, or a saved experiment, with its images, searched in these folders if they moved."""
+        self.missing_images = None
+        self.start_secondary_job(partial(read_result_file, path), partial(self._on_opened, path, folders))
+
+    def _on_opened(self, path: Path, folders: Sequence[Path], opened: Outcome) -> JobSteps:
+        """Open the images of a result, unless some are open, then show it."""
+        names, inputs = opened.images()
+        there = {path_of(layer) for layer in self.choices.layers}
+        if inputs is not None and len(names) == len(inputs.files) <= MAX_OPENED_IMAGES and not {*inputs.paths} & there:
+            found, gone = yield partial(input_layers, inputs, names, folders)
+            if gone:
+                self.missing_images = path, gone
+            else:
+                with self.choices.layers.batched_update():
+                    for layer in found:
+                        add_unselected(layer, self.choices.layers)
+                        yield None
+                opened = opened.of_layers([fingerprint(layer, self.choices.dims) for layer in found])
+            del found
+        yield from self.restore_result(opened)
+        self.changed.emit()
 
     def recover(self) -> None:
         """Show the replaced unsaved result again."""
@@ -765,7 +817,9 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
     result, known = shown.result, headline(shown.result)
     paths = [folder / name for name in ("figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv")]
     code, file_of_pair = folder / "compare.py", folder / f"pair{ENDING}"
-    every = [*paths, code, file_of_pair]
+    # Without its inputs, the script loads the comparison of this folder, not the file that was opened.
+    own, beside = with_files_beside(replace(shown, path=str(file_of_pair.absolute())), folder)
+    every = [*paths, code, file_of_pair, *beside]
     refuse_overwriting(every, remedy=OTHER_FOLDER)
     with recording_outputs(folder, [path.name for path in every]) as written:
         with file_errors_named(paths[0]):
@@ -778,15 +832,17 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
                     figure.savefig(file, format=path.suffix[1:], dpi=300)
             report("writing the tables", 2, 5)
             write_bytes(paths[2], methods(result, shown.recipe, known, kinds=shown.kinds).encode())
-            write_bytes(paths[3], result.outlines.to_csv(index=False).encode())
-            write_bytes(paths[4], image_table(result).to_csv(index=False).encode())
+            write_bytes(paths[3], result.outlines.to_csv(index=False).encode(TABLE_ENCODING))
+            write_bytes(paths[4], image_table(result).to_csv(index=False).encode(TABLE_ENCODING))
             written += paths
         report("saving the comparison", 3, 5)
         written += write_comparison_file(shown, painted, whole, file_of_pair)
         report("writing the script", 4, 5)
         with file_errors_named(code):
-            # Without its inputs, it loads the comparison of this folder, not the file that was opened.
-            write_bytes(code, script_of(replace(shown, path=str(file_of_pair.absolute()))).encode())
+            for path, source in beside.items():
+                write_source(path, source)
+                written.append(path)
+            write_bytes(code, script_of(own, folder).encode())
             written.append(code)
     return written
 

@@ -1,7 +1,7 @@
 """Background work on the design table: opening and saving it, and splitting layers into parts."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from psygnal import Signal
 
 from ..comparison.display import LayerData
+from ..comparison.inputs import Inputs
 from ..io import CurveTable, SettingsFile, read_image, save_settings, write_curves
 from ..io.calibration import Calibration
 from ..io.curve_files import format_of
@@ -20,6 +21,7 @@ from ..io.design import read_design, write_design
 from ..io.ebsd import ENDINGS as MAPS
 from ..io.image_parts import WHOLE, ImagePart
 from ..io.outputs import LABELS
+from ..io.rerun import find_inputs
 from ..io.segmented import write_plane
 from ..io.sources import Reading, ensemble_of_file, labelled
 from ..outlines import Ensemble
@@ -119,6 +121,7 @@ class DesignWork(JobRunner):
             note = f", the settings in {settings.name}"
         except ValueError as error:
             note = f". The settings are not: {error}"
+        design.unsaved = False
         out = [row for row in design.layers() if row not in layers]
         left = f"; {counted(len(out), 'image')} without a group left out" if out else ""
         self.message_posted.emit(f"Saved {counted(len(rows), 'row')} in {path.name}{left}{note}.")
@@ -218,6 +221,28 @@ def layer_data(row: ImageRow) -> LayerData:
     labels, _ = as_labels(image.pixels)
     pixels, kind = (image.pixels, "image") if labels is None else (labels.astype(np.int32), "labels")
     return _plane(pixels, _calibration(pixel, image.calibration), row.name, kind)
+
+
+def input_layers(inputs: Inputs, names: Sequence[str], folders: Sequence[Path]) -> tuple[list[Layer], list[str]]:
+    """Return layers of the files of a result, and the names of files that were not found; of parts of images, none."""
+    paths, _ = find_inputs(inputs, *folders)
+    gone = [Path(file.path).name for file, path in zip(inputs.files, paths, strict=True) if path is None]
+    if gone or any("region" in file.part for file in inputs.files):
+        return [], gone
+    found = []
+    for file, path, name in zip(inputs.files, paths, names, strict=True):
+        assert path is not None
+        given: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in file.part.items()}
+        part = ImagePart(**given)
+        pixel = None if file.pixel_size is None else (file.pixel_size, file.unit)
+        row = ImageRow(name, path, part, pixel)
+        if file.labels is False:  # even if it looks like labels
+            image = read_image(path, plane=part.plane)
+            data = _plane(image.pixels, _calibration(pixel, image.calibration), name, "image")
+        else:
+            data = layer_data(row)
+        found.append(_layer(data, row))
+    return found, []
 
 
 def _plane(pixels: NDArray[Any], calibration: Calibration, name: str, kind: str) -> LayerData:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 OWN_COLUMNS = (GROUP, REPLICATE, BLOCK)
 #: Names of groups that are called A and B only.
 SIDES = ("A", "B")
+#: Patterns by which names are grouped without being asked, if one fits all of them.
+PATTERNS = ("{group}_{replicate}", "{group}-{replicate}", "{group} {replicate}")
 
 Row: TypeAlias = Layer | ImageRow
 
@@ -53,7 +55,10 @@ class DesignTable(ComparedLayers):
         self.requested = NO_REQUESTED_TESTS  #: covariates to adjust for, and interactions to test
         self.control = ""  #: the control group; empty for all pairs
         self.warnings: list[str] = []  #: on duplicate images, and labels that are listed as images
+        self.grouped_by = ""  #: the pattern by which images were grouped without being asked, or empty
+        self.is_named_by_hand = False  #: whether groups were entered, or the grouping by names was undone
         self.several = False  #: whether groups are filled by hand, as they may have several images
+        self.unsaved = False  #: whether cells were entered that no saved table or result has
         self._last_offered: set[tuple[int, str, str]] = set()
 
     def layers(self) -> list[Row]:
@@ -89,6 +94,7 @@ class DesignTable(ComparedLayers):
                 (self.opted_out.discard if text.strip() else self.opted_out.add)(layer)
         self.names = _with_letters_in_place(list(self.groups()))[:2]
         self.several |= self._has_several()
+        self.unsaved, self.is_named_by_hand, self.grouped_by = True, True, ""
         self._notify()
 
     def paste(self, text: str, first: int, column: int) -> None:
@@ -164,6 +170,7 @@ class DesignTable(ComparedLayers):
         self._cells.clear()
         self.columns, self.names = list(OWN_COLUMNS), list(dict.fromkeys(cells.get(GROUP, "") for _, cells in rows))
         self.write((row, name, text) for row, cells in rows for name, text in cells.items())
+        self.unsaved = False
 
     def to_tree(self) -> Tree:
         """Serialize the table, with layers by name."""
@@ -211,6 +218,7 @@ class DesignTable(ComparedLayers):
                 ),
             ]
         )
+        self.unsaved = False
 
     def set_control(self, control: str) -> None:
         """Set the control group; empty for all pairs."""
@@ -373,8 +381,11 @@ class DesignTable(ComparedLayers):
         self.several &= bool(self.layers())  # begin anew once all images are replaced
         if not groups:
             self.names = list(SIDES)  # forget the names of removed images
+            self.unsaved = self.is_named_by_hand = False
         elif len(groups) > 1 and not all(name in groups for name in self.names):
             self.names = _with_letters_in_place(list(groups))[:2]  # the next group takes the place of a removed one
+        if not self.is_named_by_hand and event is not None and event.type == "inserted":
+            self._group_by_names()
         if not (self.several or all(self.sides())):
             free = [layer for layer in self.offered_automatically() if layer not in self.opted_out]
             for name, own in zip(self.names, _completed_pair(self.sides(), selected, free), strict=True):
@@ -383,6 +394,31 @@ class DesignTable(ComparedLayers):
         offered = {(id(layer), layer.name, self.cell(layer, GROUP)) for layer in self.offered()}
         if offered != self._last_offered:
             self._notify()
+
+    def _group_by_names(self) -> None:
+        """Group the images by their names, if a pattern fits all of them and gives groups of two images or more."""
+        layers = [layer for layer in self.offered_automatically() if layer not in self.opted_out]
+        names = [layer.name for layer in layers]
+        for pattern in PATTERNS if len(names) >= 2 * len(SIDES) else ():
+            try:
+                table = design_from_names(names, pattern)
+            except ValueError:
+                continue
+            counts = table[GROUP].value_counts()
+            if len(counts) < 2 or counts.min() < 2 or table.duplicated([GROUP, REPLICATE]).any():
+                continue
+            self.fill(pattern)
+            self.unsaved, self.is_named_by_hand, self.grouped_by = False, False, pattern
+            return
+
+    def undo_grouping(self) -> None:
+        """Take back the grouping by names: two images are A and B, as without names that fit a pattern."""
+        for layer in self.layers():
+            self._cells.pop(layer, None)
+        self.names, self.several, self.grouped_by = list(SIDES), False, ""
+        self._fill(None, [])
+        self.unsaved, self.is_named_by_hand = False, True
+        self._notify()
 
     def _notify(self) -> None:
         self._last_offered = {(id(layer), layer.name, self.cell(layer, GROUP)) for layer in self.offered()}

@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 from ..io import SettingsFile, load_settings, save_settings
 from .comparing import ENDING, paths_of_sides
 from .experimenting import ENDING as _ENDING
+from .files import prefer_own_reader
 from .inputs import file_errors_named
 from .panels.widgets import Entries, tip
 from .referring import ENDING as OF_REFERENCE
@@ -92,6 +93,7 @@ class Dialogs:
         if self._session.comparison.answer is None:
             self._show_message("⚠ There is nothing to save yet: compare first.", "")
         elif (path := self._ask_save_path("Save experiment", f"result{_ENDING}", _EXPERIMENTS)) is not None:
+            prefer_own_reader()
             self._session.comparison.save_experiment(path)
 
     def export_experiment(self) -> None:
@@ -141,6 +143,7 @@ class Dialogs:
 
     def save(self) -> None:
         if (path := self._ask_save_path("Save comparison", f"comparison{ENDING}", _COMPARISONS)) is not None:
+            prefer_own_reader()
             self._session.comparison.save(path)
 
     def export(self) -> None:
@@ -155,6 +158,7 @@ class Dialogs:
 
     def open(self) -> None:
         if (path := self._ask_open_path("Open result", _RESULTS)) is not None:
+            prefer_own_reader()
             self._session.open_result(path)
 
     def save_settings(self) -> None:

@@ -100,13 +100,20 @@ class DisplayedResult:
         words = [f"Its files are still in place: {', '.join(there)}."] if there else []
         return replace(self, origin=" ".join([self.origin, *words, *(f"{note}." for note in notes)]).strip())
 
+    def image_names(self) -> list[str]:
+        """Return the names of the images, A's before B's."""
+        return list(itertools.chain(*self._names_of_sides()))
+
+    def _names_of_sides(self) -> list[list[str]]:
+        names = [image_names(self.view, side) for side in "AB"]
+        return [list(own) or [whole.name] for own, whole in zip(names, (self.result.a, self.result.b), strict=True)]
+
     def linked(self, layers: LayerList, dims: Dims) -> "DisplayedResult":
         """Return a copy linked to those layers that have the input data, if they all exist.
 
         Large images are not copied yet; see `with_copies`.
         """
-        names = [image_names(self.view, side) for side in "AB"]
-        wanted = [own or [whole.name] for own, whole in zip(names, (self.result.a, self.result.b), strict=True)]
+        wanted = self._names_of_sides()
         if self.recipe is None or len(self.fingerprints) != sum(map(len, wanted)):
             return self
         found = []

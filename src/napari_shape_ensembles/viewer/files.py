@@ -10,6 +10,7 @@ import pandas as pd
 from napari.layers import Shapes
 from napari.settings import get_settings
 from napari.utils.notifications import show_warning
+from qtpy.QtWidgets import QApplication, QMainWindow
 
 from ..archive import is_archive
 from ..comparison import Comparison
@@ -41,8 +42,11 @@ _OWN_NAMES = ("*.comparison.npz", "*.experiment.npz", "*.reference.npz", "*.curv
 _OPEN = ("line", "path")
 
 
-def prefer_own_reader(_: object = None) -> None:
-    """Set this plugin as the preferred reader of its own file names, unless the user has chosen another."""
+def prefer_own_reader() -> None:
+    """Make this plugin the preferred reader of its own file names, unless the user has chosen another.
+
+    Called when a person saves or opens such a file here, not on activation.
+    """
     plugins = get_settings().plugins
     if any(name not in plugins.extension2reader for name in _OWN_NAMES):
         plugins.extension2reader = dict.fromkeys(_OWN_NAMES, "napari-shape-ensembles") | plugins.extension2reader
@@ -54,7 +58,17 @@ def reader(path: str | Sequence[str]) -> Reader | None:
         return lambda path: [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]
     if any(is_archive(name, kind) for name in paths_of(path) for kind in (EXPERIMENT, REFERENCE)):
         return open_in_bench
+    if all(is_archive(name, COMPARISON) for name in paths_of(path)) and _is_window_shown():
+        return open_in_bench
     return read_curve_layers if all(map(_holds_curves, paths_of(path))) else None
+
+
+def _is_window_shown() -> bool:
+    """Whether a person looks at a window: a comparison is then shown in the bench, not by its curves alone."""
+    windows = QApplication.topLevelWidgets() if QApplication.instance() is not None else []
+    return napari.current_viewer() is not None and any(
+        isinstance(window, QMainWindow) and window.isVisible() for window in windows
+    )
 
 
 def _holds_curves(name: str) -> bool:
@@ -68,7 +82,7 @@ def _holds_curves(name: str) -> bool:
 
 
 def open_in_bench(path: str | Sequence[str]) -> list[tuple[None]]:
-    """Show saved experiments and references in the bench of the current viewer; they add no layers."""
+    """Show saved results in the bench of the current viewer, with their images; they add no layers of their own."""
     from .session import Session  # imports all tasks, which other files do not need
 
     viewer = napari.current_viewer()

@@ -19,7 +19,7 @@ from ..palette import COLORMAP
 from ..progress import report
 from .design_files import layer_data
 from .inputs import OWN, ImageRow, Source, trace
-from .layers import remove_layers
+from .layers import add_unselected, remove_layers
 
 #: Maximum number of images opened for a group.
 MAX_GROUP_IMAGES = 12
@@ -58,7 +58,7 @@ class GroupImages:
                     self._outlines_over[under] = weakref.ref(outlines)
                 for layer in [outlines] if under is None or isinstance(image, weakref.ref) else [under, outlines]:
                     self._displayed.append(weakref.ref(layer))
-                    self._layers.append(layer)
+                    add_unselected(layer, self._layers)
                     yield
             self.changed.emit()
 

@@ -4,7 +4,7 @@ import contextlib
 import getpass
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -19,19 +19,30 @@ from psygnal import Signal
 
 from ..comparison import Comparison, Settings, compare
 from ..inspection import CorrectedLabels, Review
-from ..inspection.correcting import numbered_pieces, plane_at
+from ..inspection.correcting import CorrectedStack, numbered_pieces, plane_at
 from ..inspection.ranking import Inspection, disagreement, disputed
 from ..inspection.reviewing import Entry
 from ..inspection.suspects import Ticks
 from ..outlines import Outlines
+from ..outlines.recognise import Content
 from .camera_flight import move_camera, view_of
 from .choices import Choices
-from .inputs import ACCEPTED, Sources, fingerprint, is_own, plane_of, trace
+from .inputs import ACCEPTED, Ref, Source, Sources, fingerprint, is_own, plane_of, trace
+from .layers import select
 from .offered import ChosenLayer
-from .review_files import ReviewedImage, ReviewFiles, StackPlane, images_to_save, write_corrected_files
+from .review_files import (
+    ReviewedImage,
+    ReviewFiles,
+    StackPlane,
+    autosave_path,
+    corrections_of,
+    images_to_save,
+    write_corrected_files,
+)
 from .review_layers import LayerPlane, ReviewLayers, both_layers, fill_by_score, image_under
+from .segmenting import content_of_objects
 from .task import Debouncer, JobRunner, JobSteps, RunInputs, Task
-from .world import drawn_at
+from .world import drawn_at, is_under_pointer, pixels_at, rows_and_columns
 
 #: The questions, and their labels.
 SUSPICIOUS, AGREE, ANNOTATORS = "suspicious", "agree", "annotators"
@@ -46,6 +57,8 @@ ORDERS = {False: "suspicious", True: "uncertain"}
 _DEBOUNCE_MS = 150
 #: Keys on the canvas and in the dock -> action; none is used by napari.
 KEYS = {"N": "next", "K": "right", "W": "wrong", "Q": "fix", "U": "undo"}
+# Maximum size of labels, or a stack, that is saved after every correction, in bytes.
+_MAX_AUTOSAVED_BYTES = 2**28
 # In the inputs of a run.
 _QUESTION = "the question"
 
@@ -103,6 +116,11 @@ class InspectionTask(Task[Inspection]):
         self.current: Entry | None = None
         self._to_fix: Entry | None = None  # once it is measured
         self.ticks, self.by, self.ranked_with = Ticks(), _user_name(), ""
+        self.mask: Ref | None = None  #: an image of labels, which the last run has refused
+        self.saved_as = ""  #: where the corrections were saved by themselves, as a sentence, or why they were not
+        # Corrected labels, or their stack -> the numbers of the changes that a file has, and that file if it is ours.
+        self._saved_changes: weakref.WeakKeyDictionary[Any, tuple[int, ...]] = weakref.WeakKeyDictionary()
+        self._autosaved: weakref.WeakKeyDictionary[Any, Path] = weakref.WeakKeyDictionary()
         self.update_runner = JobRunner()
         # Inspected layer -> its labels in the last review of it, and these -> the verdicts.
         self._reviewed: weakref.WeakKeyDictionary[Layer, CorrectedLabels] = weakref.WeakKeyDictionary()
@@ -158,6 +176,14 @@ class InspectionTask(Task[Inspection]):
 
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
         """Inspect the layers, and replace the previous curve layers; no curve is excluded yet."""
+        self.mask = None
+        contents = yield partial(_contents, [*itertools.chain(*sources)])
+        for ref, content in zip(itertools.chain(*run_inputs.layers), contents, strict=True):
+            if content != "grey" and run_inputs.more[_QUESTION] == SUSPICIOUS:
+                self.mask = ref
+                name = "" if (layer := ref()) is None else layer.name
+                what = "a mask" if content == "mask" else content
+                raise ValueError(f"{name} holds {what}, opened as an image: it would be segmented, not inspected")
         is_current = False
         while not is_current:  # with the corrections and verdicts that were made meanwhile
             outcome: InspectionOutcome = yield self._inspection_function(sources, run_inputs)
@@ -195,7 +221,14 @@ class InspectionTask(Task[Inspection]):
             image.file = self.files.file_of(known, path) if image.plane is None else image.plane.file
             if run_inputs.more[_QUESTION] == SUSPICIOUS and own is not None and isinstance(layer, Labels):
                 self._reviewed[layer], self._verdicts[own] = own, verdicts
-        for place in range(len(outcome.images)):
+        self.saved_as = ""
+        for place, image in enumerate(outcome.images):
+            own = self.review.corrected[place]
+            if image.resumed is not None and own is not None and self.layers.copy_of(place) is None:
+                file = image.resumed.path
+                self._saved_changes[own], self._autosaved[own] = _numbers_of(own), file
+                self._ensure_copy(place)
+                self.saved_as = f"Corrections of {file.name} are continued; U undoes them."
             self.layers.hide_other_planes(place)
         self.layers.show_corrected()
         self._refresh_review()
@@ -207,6 +240,13 @@ class InspectionTask(Task[Inspection]):
             for ref, source in zip(itertools.chain(*run_inputs.layers), itertools.chain(*sources), strict=True)
         ]
         below = [image_under(image.ref(), image.plane, self.choices) for image in images]
+        for one, seen in zip(images, below, strict=True):
+            one.beside = one.source.path if one.plane is None else one.plane.file.path
+            original = self.choices.design.originals.get(layer) if (layer := one.ref()) is not None else None
+            if original is not None and not one.beside and (picture := original()) is not None:
+                one.beside = str(picture.source.path or "")  # the file of an image that they were made of
+            if seen is not None and not one.beside:
+                one.beside = str(seen.layer.source.path or "")
         recipe, settings, question = run_inputs.recipe, run_inputs.settings, run_inputs.more[_QUESTION]
         if question == ANNOTATORS:
             return partial(inspect_consensus, images, recipe, below[0], by=self.by)
@@ -230,6 +270,7 @@ class InspectionTask(Task[Inspection]):
                     going_on[place] = own
         verdicts = {own: dict(given) for own, given in self._verdicts.items()}
         known: dict[str, Any] = {"ticks": self.ticks, "by": self.by, "corrected": going_on, "verdicts": verdicts}
+        known["new"] = [isinstance(layer, Labels) and layer not in self._reviewed for layer in layers]
         return partial(inspect_suspicious, images, recipe, settings, below, **known)
 
     def activate(self) -> None:
@@ -243,6 +284,8 @@ class InspectionTask(Task[Inspection]):
                 press = self._key_bindings[key] = _key_callback(weakref.ref(self), action)
                 with contextlib.suppress(ValueError):  # the user has bound the key
                     self.choices.viewer.bind_key(key, press)
+        if self._on_press not in self.choices.viewer.mouse_drag_callbacks:
+            self.choices.viewer.mouse_drag_callbacks.append(self._on_press)
         if self.review is not None and self.review.unmeasured and not self.update_runner.busy:
             self.update_runner.begin(self._update_job())
 
@@ -255,6 +298,8 @@ class InspectionTask(Task[Inspection]):
         viewer = self._key_viewer()
         if viewer is None:  # deleted before its docks
             return
+        if self._on_press in viewer.mouse_drag_callbacks:
+            viewer.mouse_drag_callbacks.remove(self._on_press)
         for key in list(self._key_bindings):
             press, bound = self._key_bindings.pop(key), viewer.bind_key(key, None)
             if bound is not None and bound is not press:
@@ -296,8 +341,11 @@ class InspectionTask(Task[Inspection]):
 
     # The review.
 
-    def go_to(self, row: int) -> None:
-        """Go to a row of the queue: move the camera to its curve and select it, unless its layer was deleted."""
+    def go_to(self, row: int, *, in_view: bool = False) -> None:
+        """Go to a row of the queue: move the camera to its curve and select it, unless its layer was deleted.
+
+        A label clicked on the canvas is already in view: neither the camera nor the active layer is changed.
+        """
         if not 0 <= row < len(self.rows):
             return
         self.current, (image, index) = self._entry_at(row)
@@ -308,12 +356,38 @@ class InspectionTask(Task[Inspection]):
             copy.selected_label = label
         if layer is not None:
             shape = index if index >= 0 else layer.features["id"].tolist().index(label)
-            drawn = drawn_at(layer, np.asarray(layer.data[shape]), viewer)
-            move_camera(viewer, *view_of(viewer, drawn))
-            if viewer.layers.selection.active is not copy or copy is None:  # keep a copy being painted active
-                viewer.layers.selection.active = layer
-            layer.selected_data = {shape}
+            if not in_view:
+                drawn = drawn_at(layer, np.asarray(layer.data[shape]), viewer)
+                move_camera(viewer, *view_of(viewer, drawn))
+                if viewer.layers.selection.active is not copy or copy is None:  # keep a copy being painted active
+                    viewer.layers.selection.active = layer
+            select(layer, {shape})
         self.changed.emit()
+
+    def _on_press(self, viewer: Any, event: Any) -> Iterator[None]:
+        """Go to the label that is clicked, unless a tool of the active layer takes the click."""
+        active, moved = viewer.layers.selection.active, False
+        is_tool = str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
+        yield
+        while event.type == "mouse_move":
+            moved = True
+            yield
+        if not (is_tool or moved) and self.review is not None:
+            self.go_to(self._row_at(event.position), in_view=True)
+
+    def _row_at(self, position: Sequence[float]) -> int:
+        """Return the row of the label at a world position, or -1."""
+        assert self.review is not None
+        viewer = self.choices.viewer
+        for image, own in enumerate(self.review.corrected):
+            layer = self.layers.copy_of(image) or self.layers.images[image].ref()
+            if own is None or layer is None or layer not in viewer.layers or layer.ndim != own.labels.ndim:
+                continue
+            if layer.visible and is_under_pointer(layer, viewer):
+                (place,) = np.round(pixels_at(layer, rows_and_columns([position], viewer.dims), viewer)).astype(int)
+                if (place >= 0).all() and (place < own.labels.shape).all() and (label := int(own.labels[tuple(place)])):
+                    return self._row_of(Entry(image, label))
+        return -1
 
     def next(self) -> None:
         """Go to the next label without a verdict, by suspicion or uncertainty."""
@@ -398,13 +472,55 @@ class InspectionTask(Task[Inspection]):
 
     def save(self, paths: dict[int, Path]) -> None:
         """Write the corrected labels of images, or whole stacks, with their calibration and a log file each."""
+        self._mark_saved(paths)
+        self.start_secondary_job(partial(write_corrected_files, self._saving_jobs(paths)), self._on_saved)
+
+    def _saving_jobs(self, paths: Mapping[int, Path]) -> list[tuple[Path, ReviewedImage, CorrectedLabels]]:
         assert self.review is not None
-        jobs = [
-            (path, self.layers.images[image], own)
-            for image, path in paths.items()
-            if (own := self.review.corrected[image]) is not None
-        ]
-        self.start_secondary_job(partial(write_corrected_files, jobs), self._on_saved)
+        corrected = self.review.corrected
+        return [(paths[i], self.layers.images[i], own) for i in paths if (own := corrected[i]) is not None]
+
+    def _whole_of(self, image: int) -> CorrectedLabels | CorrectedStack | None:
+        """Return what a file of the corrections of an image holds: its labels, or the stack with this plane."""
+        plane = self.layers.images[image].plane
+        return plane.stack if plane is not None else None if self.review is None else self.review.corrected[image]
+
+    def _mark_saved(self, paths: Mapping[int, Path]) -> None:
+        for image in paths:
+            if (whole := self._whole_of(image)) is not None:
+                self._saved_changes[whole] = _numbers_of(whole)
+
+    def unsaved_corrections(self) -> dict[int, str]:
+        """Return the images whose corrections are in no file, with their names."""
+        return {
+            image: name
+            for image, name in self.to_save().items()
+            if (whole := self._whole_of(image)) is not None and _numbers_of(whole) != self._saved_changes.get(whole, ())
+        }
+
+    def _autosave_job(self) -> JobSteps:
+        """Save new corrections beside the labels, or their image; say where, or why not."""
+        places = {}
+        for image in self.unsaved_corrections():
+            whole, reviewed = self._whole_of(image), self.layers.images[image]
+            if whole is None or not reviewed.beside or not Path(reviewed.beside).is_file():
+                self.saved_as = "⚠ The corrections are in no file yet: Save corrected …"
+            elif whole.labels.nbytes <= _MAX_AUTOSAVED_BYTES:
+                places[image] = self._autosaved.get(whole) or autosave_path(reviewed, set(self._autosaved.values()))
+                self._autosaved[whole] = places[image]
+        if not places:
+            return
+        made = {image: _numbers_of(whole) for image in places if (whole := self._whole_of(image)) is not None}
+        try:
+            yield partial(write_corrected_files, self._saving_jobs(places))
+        except ValueError as error:
+            self.saved_as = f"⚠ {error}"
+        else:
+            for image, numbers in made.items():
+                if (whole := self._whole_of(image)) is not None:
+                    self._saved_changes[whole] = numbers
+            names = ", ".join(path.name for path in places.values())
+            self.saved_as = f"Saved automatically: {names}, beside {Path(self.layers.images[min(places)].beside).name}."
 
     def _on_saved(self, paths: list[tuple[Path, Path, str]]) -> Iterable[None]:
         lines = [[f"Saved as {labels.name}, the log as {log.name}.", out and f"⚠ {out}."] for labels, log, out in paths]
@@ -514,13 +630,13 @@ class InspectionTask(Task[Inspection]):
             curves, unlisted = yield partial(both_layers, self.review, self.layers.images)
             for layer, excluded in zip(curves, self.excluded_curves, strict=True):
                 fill_by_score(layer, excluded=excluded)
-            active = self.choices.layers.selection.active
-            yield from self.layers.curves.replace(curves)
-            yield from self.layers.replace_unlisted(unlisted)
-            self.layers.name()
-            if active not in self.choices.layers:
-                active = next((layer for layer in self.layers.curves.by_image() if layer is not None), None)
-            self.choices.layers.selection.active = active
+            with self.choices.layers.batched_update():
+                yield from self.layers.curves.replace(curves, shown=False)
+                yield from self.layers.replace_unlisted(unlisted, shown=False)
+                self.layers.name()
+                self.layers_changed.emit()
+            yield from self.layers.curves.replace(curves, new=False)
+            yield from self.layers.replace_unlisted(unlisted, new=False)
             if self.run_inputs is not None:  # own corrections do not make the result stale
                 refs = itertools.chain(*self.run_inputs.layers)
                 fingerprints = [
@@ -530,6 +646,7 @@ class InspectionTask(Task[Inspection]):
                     for ref, old in zip(refs, self.run_inputs.fingerprints, strict=True)
                 ]
                 self.run_inputs = replace(self.run_inputs, fingerprints=tuple(fingerprints))
+            yield from self._autosave_job()
         self.changed.emit()
         to_fix, self._to_fix = self._to_fix, None
         if to_fix is not None and to_fix == self.current:
@@ -541,6 +658,11 @@ class InspectionTask(Task[Inspection]):
         self.layers.color(self.result)
 
 
+def _contents(sources: Sequence[Source]) -> list[Content]:
+    """Return what images contain; "grey" also for labels and shapes, which are inspected as they are."""
+    return [content_of_objects(source.data) if source.kind == "image" else "grey" for source in sources]
+
+
 def _key_callback(task: "weakref.ref[InspectionTask]", action: str) -> Callable[[Any], None]:
     """Return a callback for a key binding; napari requires a named function."""
 
@@ -549,6 +671,11 @@ def _key_callback(task: "weakref.ref[InspectionTask]", action: str) -> Callable[
             own.trigger(action)
 
     return press
+
+
+def _numbers_of(corrected: CorrectedLabels | CorrectedStack) -> tuple[int, ...]:
+    """Return the numbers of the changes, which differ after every correction and undo."""
+    return tuple(sorted(change.number for change in corrected.changes))
 
 
 def _user_name() -> str:
@@ -581,17 +708,24 @@ def inspect_suspicious(
     *,
     corrected: Sequence[CorrectedLabels | None],
     verdicts: Mapping[CorrectedLabels, Mapping[int, bool]],
+    new: Sequence[bool],
     **known: Any,
 ) -> InspectionOutcome:
     """Rank the curves of one or two layers by suspicion; for labels, with the image below, if any.
 
     The `Review` continues with earlier corrections (`corrected`) of the same labels and the `verdicts` on them, and
     with all ticks and the reviewer (`known`). Labels that were corrected before are inspected in their corrected state,
-    unless they were changed since.
+    unless they were changed since; those that are `new` to the viewer, with the corrections in a file beside them.
     """
     ranked, planes, pictures, going_on, ensembles, ranked_with = [], [], [], [], [], []
-    for image, before, seen in zip(images, corrected, below, strict=True):
+    for image, before, seen, is_new in zip(images, corrected, below, new, strict=True):
         source, own = image.source, before
+        if is_new and before is None and image.plane is None and image.beside:
+            image.resumed = corrections_of(image.beside, source.data)
+            if image.resumed is not None:
+                before = own = CorrectedLabels(numbered_pieces(source.data), by=known["by"])
+                own.changes[-1:] = [replace(own.paint(image.resumed.labels), action="continue")]
+                own.saved = True
         if before is None and (place := image.plane) is not None:
             own = place.stack.plane(*place.place, axes=place.axes)
         elif before is not None and not _is_correction(source.data, before):

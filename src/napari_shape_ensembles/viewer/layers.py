@@ -26,7 +26,7 @@ from ..palette import COLOR_A, COLOR_B, COLORMAP, NEUTRAL
 from .choices import Choices, preferred
 from .inputs import OWN, Sources
 from .painting import MAX_SHAPES, fill, label_layer, mark, row_under
-from .world import drawn_at, pixels_at, rows_and_columns
+from .world import drawn_at, is_under_pointer, pixels_at, rows_and_columns
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -84,6 +84,23 @@ class CurveSelection:
         if not np.array_equal(new, self.rows):
             self.rows = new
             self.changed.emit()
+
+
+def add_unselected(layer: Layer, layers: LayerList, place: int | None = None) -> None:
+    """Insert a layer, by default on top, without selecting it: the tool of the active layer stays in the hand.
+
+    Selection events are blocked, as napari would briefly show the controls of the inserted layer, which is slow.
+    """
+    selected = set(layers.selection)
+    with layers.selection.events.blocker_all():
+        layers.insert(len(layers) if place is None else place, layer)
+        layers.selection = selected
+
+
+def brush_for(sizes: ArrayLike) -> int:
+    """Return a brush size for objects of these numbers of pixels: a third of their median diameter."""
+    sizes = np.asarray(sizes)
+    return max(1, round(float(np.sqrt(4 * np.median(sizes[sizes > 0]) / np.pi)) / 3))
 
 
 def remove_layers(refs: "Iterable[weakref.ref[Layer]]", layers: LayerList) -> None:
@@ -157,26 +174,24 @@ class OwnLayers:
     def replace(self, layers: Sequence[CurveLayer], *, new: bool = True, shown: bool = True) -> "Generator[None]":
         """Replace the previous layers, in turns with the event loop: each insertion and first draw takes 0.1 s.
 
-        New layers are appended to the list, hidden; pass `shown=False` to arrange them first, all within a batch of the
-        layer list, and show them afterwards with `new=False`.
+        New layers are appended to the list, hidden, before the previous ones are removed; pass `shown=False` to arrange
+        them first, all within a batch of the layer list, and show them afterwards with `new=False`.
         """
-        gone = [ref for ref, _ in self._refs if ref() not in layers]
-        remove_layers(gone, self._layers)
-        if gone:
-            yield
-        first_rows = itertools.accumulate((len(layer.features) for layer in layers), initial=0)
-        self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=False)]
-        for layer in [layer for layer in layers if new and layer not in self._layers]:
+        names = {layer: layer.name for layer in layers if new and layer not in self._layers}
+        for layer in names:
             layer.visible = False
             self._hidden.add(layer)
-            selected = set(self._layers.selection)
-            if layer is layers[-1]:
-                self._layers.append(layer)
-            else:  # napari shows the controls of an inserted layer, which is as slow again
-                with self._layers.selection.events.blocker_all():
-                    self._layers.append(layer)
-                    self._layers.selection = selected
+            add_unselected(layer, self._layers)
             yield
+        gone = [ref for ref, _ in self._refs if ref() not in layers]
+        was_active = self._layers.selection.active in [ref() for ref in gone]
+        remove_layers(gone, self._layers)
+        first_rows = itertools.accumulate((len(layer.features) for layer in layers), initial=0)
+        self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=False)]
+        for layer, name in names.items():
+            layer.name = name  # napari had appended a number if a previous layer had the same name
+        if was_active and layers:
+            self._layers.selection.active = layers[-1]
         for layer in [layer for layer in layers if shown and layer in self._hidden]:
             self._hidden.remove(layer)
             layer.visible = True
@@ -248,7 +263,7 @@ class OwnLayers:
     def _selects_curves(self, viewer: ViewerModel) -> bool:
         """Whether mouse events on the canvas select curves: not while another layer is painted or edited."""
         active = viewer.layers.selection.active
-        return active is None or isinstance(active, Image) or active in OWN
+        return active is None or isinstance(active, Image) or active in OWN or str(active.mode) == "pan_zoom"
 
     def _on_mouse_move(self, viewer: ViewerModel, event: Any) -> None:
         row = self._row_at(event.position) if self._selects_curves(viewer) else None
@@ -293,10 +308,8 @@ class OwnLayers:
         """Yield the visible layers, the topmost first; in a grid, only those in the cell under the mouse."""
         viewer = self._viewer()
         for layer, start in reversed(self.with_first_rows()):
-            if viewer is not None and layer.visible:
-                grid, under = viewer.canvas.grid, viewer.cursor.viewbox
-                if under is None or grid.position(self._layers.index(layer), self._layers) == tuple(under):
-                    yield layer, start
+            if viewer is not None and layer.visible and is_under_pointer(layer, viewer):
+                yield layer, start
 
     def _row_at(self, position: Sequence[float]) -> int | None:
         """Return the topmost visible curve at a world position, or None."""

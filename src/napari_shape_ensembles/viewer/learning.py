@@ -2,7 +2,7 @@
 
 import weakref
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -13,6 +13,7 @@ import numpy as np
 from napari.layers import Image, Labels, Layer
 from napari.utils import DirectLabelColormap
 from numpy.typing import NDArray
+from psygnal import Signal
 from skimage.measure import label
 
 from ..outlines import ObjectModel, Outlines, learn_objects, propose
@@ -31,11 +32,11 @@ from ..progress import report
 from ..words import counted
 from .choices import Choices
 from .inputs import OWN, Refs, Sources, file_errors_named, is_own, pixel_size_of, source_of
-from .layers import name_after
+from .layers import add_unselected, brush_for, name_after
 from .overlap import are_disjoint
 from .segmenting import FAILED, FeatureCache, SegmentationTask
 from .task import PIXEL_EVENTS, Debouncer, JobSteps, RunInputs, Task, saved_message
-from .world import drawn_axes, pixels_at, rows_and_columns
+from .world import drawn_axes, drawn_extent, is_under_pointer, pixels_at, rows_and_columns
 
 #: Label of painted background; all others are objects.
 BACKGROUND = 1
@@ -54,9 +55,12 @@ class LearningTask(Task[ObjectModel]):
     painted whole. Disconnected pieces of a label are separate objects.
     """
 
+    layers_changed = Signal()  #: a layer of examples was added, before napari handles the events
+
     def __init__(self, choices: Choices, segmentation: SegmentationTask) -> None:
         super().__init__(choices)
-        self.segmentation = segmentation
+        self.segmentation, self._viewer = segmentation, weakref.ref(choices.viewer)
+        self._saved: ObjectModel | None = None  # the model that a file has
         self.live = False  #: whether to train after every stroke
         self.clicking = False  #: whether clicks add segmented objects as examples, and remove examples
         self._examples: weakref.WeakKeyDictionary[Layer, weakref.ref[Labels]] = weakref.WeakKeyDictionary()
@@ -93,11 +97,33 @@ class LearningTask(Task[ObjectModel]):
                 counts[image.name] = count
         return counts
 
+    def unsaved_examples(self) -> list[str]:
+        """Return the images with examples that no saved model has learned from."""
+        learned = self.result is not None and not (self.is_model_unsaved or self.changed_since())
+        return [] if learned else list(self.painted_counts())
+
+    @property
+    def is_model_unsaved(self) -> bool:
+        """Whether a model was learned that is in no file."""
+        return self.result is not None and self.result is not self._saved
+
     def paint(self, *, background: bool = False) -> None:
         """Activate the brush for the next object, or for background, in the image's layer of examples."""
         image = self.segmentation.image.chosen()
         if image is None:
             return
+        layer, callbacks = self._examples_of(image), self.choices.viewer.mouse_drag_callbacks
+        if self._follow_pointer not in callbacks:
+            callbacks.append(self._follow_pointer)
+        self._bring_to_front(image)
+        self.clicking = False
+        layer.selected_label = BACKGROUND if background else next_number(layer)
+        layer.mode = "paint"
+        self.choices.layers.selection.active = layer
+        self.changed.emit()
+
+    def _examples_of(self, image: Layer) -> Labels:
+        """Return the layer of examples of an image, created if missing."""
         layer = dict(self.examples()).get(image)
         if layer is None:
             data: Any = image.data[0] if image.multiscale else image.data
@@ -108,19 +134,49 @@ class LearningTask(Task[ObjectModel]):
             layer = Labels(np.zeros(shape, dtype=np.int32), opacity=0.5, **place)
             name_after(layer, image, "examples")
             layer.colormap = DirectLabelColormap(color_dict=colors)
-            layer.brush_size = max(3, min(shape[axis] for axis in drawn_axes(image, self.choices.dims)) // 60)
+            layer.brush_size = self._brush_size(image)
             OWN.add(layer)  # so that it is not offered for comparison
             self._examples[image] = weakref.ref(layer)
             layer.mouse_drag_callbacks.append(self._on_click)
             for name in PIXEL_EVENTS:
                 getattr(layer.events, name).connect(self._stroke_debouncer.start)
-            self.choices.layers.append(layer)
-        self._bring_to_front(image)
-        self.clicking = False
-        layer.selected_label = BACKGROUND if background else next_number(layer)
-        layer.mode = "paint"
-        self.choices.layers.selection.active = layer
-        self.changed.emit()
+            add_unselected(layer, self.choices.layers)
+            self.layers_changed.emit()
+        return layer
+
+    def _brush_size(self, image: Layer) -> int:
+        """Return a brush that fits the objects previewed; without a preview, the image."""
+        preview, axes = self.segmentation.preview, drawn_axes(image, self.choices.dims)
+        sizes = np.empty(0) if preview is None else np.bincount(preview.labels.ravel())[1:]
+        if sizes.any():
+            return brush_for(sizes)
+        shape = image.data[0].shape if image.multiscale else image.data.shape
+        return max(3, min(shape[axis] for axis in axes) // 60)
+
+    def _follow_pointer(self, viewer: Any, event: Any) -> None:
+        """Before a stroke or a click, hand the tool to the examples of the image under the pointer, if it has any.
+
+        napari passes an event on to the layer that is active after the callbacks of the viewer. No layer is created
+        here: that would rearrange the grid, and the rest of the stroke would be drawn elsewhere.
+        """
+        active, known = viewer.layers.selection.active, dict(self.examples())
+        before = next((image for image, painted in known.items() if painted is active), None)
+        image = None if before is None else self._image_at(event.position)
+        if image is None or image is before or (layer := known.get(image)) is None:
+            return
+        layer.brush_size, layer.mode = active.brush_size, active.mode
+        layer.selected_label = BACKGROUND if active.selected_label == BACKGROUND else next_number(layer)
+        viewer.layers.selection.active = layer
+
+    def _image_at(self, position: Sequence[float]) -> Layer | None:
+        """Return the topmost visible image at a world position; in a grid, the one in the cell under the pointer."""
+        (drawn,) = rows_and_columns([position], self.choices.dims)
+        for image in reversed(self.segmentation.image.offered()):
+            box = drawn_extent(image, self.choices) if image.visible else None
+            inside = box is not None and (box[0] <= drawn).all() and (drawn <= box[1]).all()
+            if inside and is_under_pointer(image, self.choices.viewer):
+                return image
+        return None
 
     def _bring_to_front(self, image: Layer) -> None:
         """Show an image, and hide images that cover it, unless images are shown side by side."""
@@ -215,6 +271,12 @@ class LearningTask(Task[ObjectModel]):
         layers = [known[image] for ref in images if (image := ref()) in known and image is not None]
         return [np.array(source_of(layer, self.choices.dims).data) for layer in layers]
 
+    def deactivate(self) -> None:
+        super().deactivate()
+        viewer = self._viewer()
+        if viewer is not None and self._follow_pointer in viewer.mouse_drag_callbacks:
+            viewer.mouse_drag_callbacks.remove(self._follow_pointer)
+
     def on_cancelled(self) -> None:
         """Report nothing: the run was superseded by another stroke."""
 
@@ -223,9 +285,10 @@ class LearningTask(Task[ObjectModel]):
     def save(self, path: Path) -> None:
         """Write the model to a file, and refer to the file in the recipe."""
         if self.result is not None:
-            self.start_secondary_job(partial(write_model, self.result, path), self._on_saved)
+            self.start_secondary_job(partial(write_model, self.result, path), partial(self._on_saved, self.result))
 
-    def _on_saved(self, path: Path) -> Iterable[None]:
+    def _on_saved(self, model: ObjectModel, path: Path) -> Iterable[None]:
+        self._saved = model
         self.choices.set(recipe=replace(self.choices.recipe, find=str(path)))
         self.message = saved_message([path])[0]
         return ()
@@ -235,6 +298,7 @@ class LearningTask(Task[ObjectModel]):
         self.start_secondary_job(partial(read_model, path), partial(self._on_loaded, path))
 
     def _on_loaded(self, path: Path, model: ObjectModel) -> Iterable[None]:
+        self._saved = model
         self.result, self.run_inputs, self.message = model, None, f"{path.name} was {model}."
         self.choices.set(recipe=replace(self.choices.recipe, find=str(path)))
         return ()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from napari.layers import Shapes
 
+from ..comparison.fragility import checks_in_words
 from ..outlines.units import conversion_factor
 from ..words import counted
 from .inputs import pixel_size_of
@@ -16,7 +17,7 @@ from .world import drawn_axes
 
 STEPS = ("Images", "Outlines", "Answer", "Why", "Trust")
 #: Labels of the states, with a symbol rather than by color alone.
-STATES = {"open": "–", "running": "…", "done": "✓ done", "look": "! check", "stale": "↻ redo"}
+STATES = {"open": "–", "running": "…", "done": "✓ done", "look": "! check", "fragile": "! fragile", "stale": "↻ redo"}
 # Relative tolerance for equal pixel sizes (rounding).
 _SIZE_TOLERANCE = 1e-3
 _REMEDY = "Enter the pixel size of every image with a unit of length, such as 0.5 µm, in the column pixel."
@@ -53,6 +54,8 @@ def _outlines_step(session: Session) -> PageStatus:
         return PageStatus("look", findings[0].text)
     if segmentation.preview_error:
         return PageStatus("look", segmentation.preview_error)
+    if result is not None and result.checks.suspects:
+        return PageStatus("look", checks_in_words(result)[0])
     if result is not None:
         return PageStatus("done", f"{len(result.a)} and {len(result.b)} outlines.")
     if covers and comparison.has_result:
@@ -66,8 +69,14 @@ def _outlines_step(session: Session) -> PageStatus:
 
 def _answer_step(session: Session) -> PageStatus:
     status = _status_of_task(session.comparison)  # `state` would hash the layers a second time
-    unanswered = session.comparison.unanswered if status.state == "done" else ""
-    return PageStatus("look", unanswered) if unanswered else status
+    if status.state != "done":
+        return status
+    if unanswered := session.comparison.unanswered:
+        return PageStatus("look", unanswered)
+    result = session.comparison.result
+    if result is not None and result.fragile:
+        return PageStatus("fragile", " ".join(checks_in_words(result)))
+    return status
 
 
 def _why_step(session: Session) -> PageStatus:
@@ -77,6 +86,9 @@ def _why_step(session: Session) -> PageStatus:
 
 def _trust_step(session: Session) -> PageStatus:
     states = [_status_of_task(task) for task in (session.trust, session.landscape, session.smoothing)]
+    result = session.comparison.result
+    if result is not None and result.fragile and states[0].state == "done":
+        states[0] = PageStatus("look", " ".join(checks_in_words(result)))
     return min(states, key=lambda step: ("running", "look", "stale", "done", "open").index(step.state))
 
 

@@ -1,5 +1,7 @@
 """Export of a result as text for a lab notebook, and as a Python script that reproduces it."""
 
+import itertools
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -8,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..comparison import Settings
+from ..io.calibration import Calibration
+from ..io.segmented import write_plane
 from ..outlines import ObjectModel, Outlines
 from ..outlines.units import UNIT_SYMBOLS
 from ..words import counted
@@ -36,8 +40,46 @@ def text_of(shown: DisplayedResult, changed: Sequence[str] = ()) -> str:
     return "\n".join([*lines, versions])
 
 
-def script_of(shown: DisplayedResult) -> str:
-    """Return a script that reproduces a comparison, or else loads its file; empty if neither is possible."""
+def with_files_beside(shown: DisplayedResult, folder: Path) -> tuple[DisplayedResult, dict[Path, Source]]:
+    """Name a file in a folder, for a script, for each compared image that is in no file; return what to write as well.
+
+    See `write_source`.
+    """
+    to_write: dict[Path, Source] = {}
+
+    def in_file(source: Source) -> Source:
+        if source.kind not in ("image", "labels") or _file_of(source) or source.data.dtype.kind not in "biuf":
+            return source
+        name = re.sub(r"[^\w.+-]+", "_", source.name).strip("_.") or "image"
+        path = folder / f"{name}.tif"
+        for number in itertools.count(2):
+            if path not in to_write:
+                break
+            path = folder / f"{name}_{number}.tif"
+        pixels = source.data
+        if source.kind == "labels" and pixels.max(initial=0) < 2**16:
+            pixels = pixels.astype(np.uint16)
+        elif pixels.dtype == bool:
+            pixels = pixels.astype(np.uint8)
+        to_write[path] = replace(source, path=str(path), plane="", data=pixels)
+        return to_write[path]
+
+    if shown.sources is None:
+        return shown, {}
+    sides = tuple(tuple(map(in_file, side)) for side in shown.sources)
+    return replace(shown, sources=sides), to_write
+
+
+def write_source(path: Path, source: Source) -> None:
+    """Write an image or labels with the pixel size."""
+    write_plane(path, source.data, Calibration((float(source.scale[0]), float(source.scale[1])), source.unit))
+
+
+def script_of(shown: DisplayedResult, folder: Path | None = None) -> str:
+    """Return a script that reproduces a comparison, or else loads its file; empty if neither is possible.
+
+    With a folder, in which the script will be, files in it are found from there.
+    """
     if shown.run_inputs is not None and shown.sources is not None:
         sides = []
         for side, refs in zip(shown.sources, shown.run_inputs.layers, strict=True):  # by the layers' current names
@@ -51,13 +93,17 @@ def script_of(shown: DisplayedResult) -> str:
             run_inputs.excluded,
             names=(result.a.name, result.b.name),
             archetypes=result.row_depends_on_archetype,
+            folder=folder,
         )
     if not Path(shown.path).is_file():
         return ""
-    return (
-        "# The saved comparison; its inputs were not available.\nfrom napari_shape_ensembles import "
-        f"Comparison\n\nresult = Comparison.load({shown.path!r})\nprint(result.summary())\n"
-    )
+    place, lines = _place(shown.path, folder)
+    lines += [
+        "# The saved comparison; its inputs were not available.",
+        "from napari_shape_ensembles import Comparison",
+        "",
+    ]
+    return "\n".join([*lines, f"result = Comparison.load({place})", "print(result.summary())", ""])
 
 
 def script(
@@ -68,6 +114,7 @@ def script(
     *,
     names: Sequence[str] = (),
     archetypes: bool = False,
+    folder: Path | None = None,
 ) -> str:
     """Return a script that repeats a comparison: from files if they have the compared data, else in napari's console.
 
@@ -78,7 +125,9 @@ def script(
     named = [len(side) > 1 or side[0].name != whole for side, whole in zip(sources, wholes, strict=True)]
     pooled = ["Ensemble"] if any(named) else []
     used = [*pooled, "Outlines", "Settings", *(["archetype_sensitivity"] if archetypes else []), "compare"]
+    beside = any(_place(file, folder)[1] for file in files.values() if file)
     lines = [
+        *(["from pathlib import Path"] if beside else []),
         *(["import numpy as np"] if any(excluded) else []),
         *(["from skimage.io import imread"] if any(files.values()) else []),
         f"from napari_shape_ensembles import {', '.join(used)}",
@@ -101,7 +150,7 @@ def script(
         parts = [name] if len(side) == 1 else [f"{name}_{number}" for number in range(1, len(side) + 1)]
         for part, source in zip(parts, side, strict=True):
             if file := files[source.name]:
-                read = f"imread({file!r})"
+                read = f"imread({_place(file, folder)[0]})"
                 labels = f"outlines.labels({read})" if source.kind == "image" else read
                 if source.region is not None:
                     labels = f"objects_inside({labels}, {source.region!r}, keep_cut=outlines.keep_border)[0]"
@@ -122,6 +171,14 @@ def script(
     lines += [f"result = compare(a, b, {call})"]
     lines += ["result = archetype_sensitivity(result).comparison"] if archetypes else []
     return "\n".join([*lines, "print(result.summary())", ""])
+
+
+def _place(path: str, folder: Path | None) -> tuple[str, list[str]]:
+    """Return an expression for a path, from the folder of the script if it is in there, and what that has to import."""
+    full = Path(path).absolute()
+    if folder is not None and full.parent == folder.absolute():
+        return f"Path(__file__).parent / {full.name!r}", ["from pathlib import Path"]
+    return repr(str(full)), []
 
 
 def _file_of(source: Source) -> str | None:

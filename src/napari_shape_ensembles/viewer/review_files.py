@@ -1,7 +1,7 @@
 """The files of a review: where labels were read from, the stacks they are planes of, and what is to be saved."""
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from napari.layers import Labels, Layer
+from numpy.typing import NDArray
 
 from ..inspection import CorrectedLabels, Review
 from ..inspection.correcting import CorrectedStack
-from ..io import Calibration
+from ..io import Calibration, read_image
 from ..io.corrected import read_log, write_corrected
 from ..progress import report
 from .inputs import PARTS, Source, file_errors_named, pixel_size_of, shown_plane, symbol
@@ -47,6 +48,15 @@ class StackPlane:
     steps: dict[int, tuple[float, str]]  #: axis -> spacing of the planes, and its unit
 
 
+@dataclass(frozen=True, eq=False)
+class Resumed:
+    """Corrections found in a file beside the labels."""
+
+    path: Path
+    labels: NDArray[np.integer]
+    log: pd.DataFrame
+
+
 @dataclass(eq=False)
 class ReviewedImage:
     """An image under review: the layer that was inspected, and the one on which its labels are corrected."""
@@ -56,6 +66,8 @@ class ReviewedImage:
     plane: StackPlane | None = None
     file: LabelsFile = field(default_factory=lambda: LabelsFile(""))
     is_consensus: bool = False
+    beside: str = ""  #: file beside which corrections are saved by themselves; empty for none
+    resumed: Resumed | None = None  #: corrections from such a file with which the inspection began
     copy: "weakref.ref[Labels] | None" = None
 
 
@@ -106,6 +118,37 @@ class ReviewFiles:
         return StackPlane(stack, place, axes, whole.name, file, size, steps)
 
 
+def corrections_of(beside: str, labels: NDArray[np.integer]) -> Resumed | None:
+    """Return corrections of labels that were saved by themselves, or None, as for labels that were changed since."""
+    path = _path_beside(beside)
+    log = read_log(path) if path.is_file() else None
+    if log is None or path.stat().st_mtime < Path(beside).stat().st_mtime:
+        return None
+    try:
+        saved = np.asarray(read_image(path).pixels)
+    except (ValueError, OSError):
+        return None
+    fits = saved.shape == labels.shape and saved.dtype.kind in "iu" and not np.array_equal(saved, labels)
+    return Resumed(path, saved, log) if fits else None
+
+
+def _path_beside(beside: str) -> Path:
+    """Return the file for corrections beside a file of labels, or of their image."""
+    path = Path(beside)
+    return path.with_name(f"{path.name.removesuffix(path.suffix).removesuffix('.ome')}.corrected.tif")
+
+
+def autosave_path(image: ReviewedImage, taken: Collection[Path]) -> Path:
+    """Return the file to which the corrections of an image are saved: one that holds none of other labels."""
+    path = _path_beside(image.beside)
+    if image.resumed is not None and image.resumed.path == path:
+        return path
+    free, number = path, 2
+    while free.exists() or free in taken:
+        free, number = path.with_name(f"{path.stem} {number}{path.suffix}"), number + 1
+    return free
+
+
 def images_to_save(review: Review, images: Sequence[ReviewedImage], name_of: Callable[[int], str]) -> dict[int, str]:
     """Return the corrected images that can be saved, with their names; planes of a stack are saved as one stack."""
     names: dict[int, str] = {}
@@ -137,7 +180,8 @@ def write_corrected_files(
         known = None if size.unit == "pixel" and original is not None else size
         corrected, steps = (own, {}) if plane is None else (plane.stack, plane.steps)
         with file_errors_named(path):
-            written.append(write_corrected(path, corrected, original, known, steps, file.log))
+            earlier = file.log if image.resumed is None else image.resumed.log
+            written.append(write_corrected(path, corrected, original, known, steps, earlier))
         # A file holds these corrections now, also if they are undone.
         for one in [own] if plane is None else plane.stack.planes.values():
             one.saved = one.saved or bool(one.changes) or plane is None

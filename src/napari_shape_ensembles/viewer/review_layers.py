@@ -20,7 +20,7 @@ from ..inspection.ranking import Inspection
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from .choices import Choices
 from .inputs import OWN, PARTS, Source
-from .layers import OwnLayers, colormap_of, name_after
+from .layers import OwnLayers, add_unselected, brush_for, colormap_of, name_after
 from .overlap import common_words
 from .review_files import ReviewedImage, StackPlane
 from .task import PIXEL_EVENTS
@@ -113,6 +113,8 @@ class ReviewLayers:
         reviewed = self.images[image]
         layer = Labels(corrected.labels.copy(), name=self.name_of_copy(image), opacity=0.4, **reviewed.source.placement)
         layer.preserve_labels = True  # neighbors keep their pixels
+        if corrected.labels.any():
+            layer.brush_size = brush_for(np.unique(corrected.labels[corrected.labels > 0], return_counts=True)[1])
         if selected_label > 0:
             layer.selected_label = selected_label
         reviewed.copy, self.corrected[layer] = weakref.ref(layer), corrected
@@ -121,9 +123,7 @@ class ReviewLayers:
             self._choices.design.opted_out.add(layer)
         for name in PIXEL_EVENTS:
             getattr(layer.events, name).connect(self._on_paint)
-        active = self._choices.layers.selection.active
-        self._choices.layers.append(layer)
-        self._choices.layers.selection.active = active
+        add_unselected(layer, self._choices.layers)
         if (origin := self.origin(image)) is not None:
             name_after(layer, origin, self._role_of_copy(image))
         return layer
@@ -224,7 +224,10 @@ def image_under(labels: Layer | None, of_stack: StackPlane | None, choices: Choi
     below = (
         _only_plane(layer, of_stack)
         for layer in reversed(choices.layers)
-        if isinstance(layer, Image) and layer.visible and layer not in OWN
+        if isinstance(layer, Image)
+        and layer.visible
+        and layer not in OWN
+        and not choices.design.is_replaced(layer)  # a picture of these labels
     )
     found = [own for own in below if own and plane and _coincide(plane, own, choices)]
     return max(found, key=lambda one: common_words(one.layer.name, name), default=None)

@@ -41,7 +41,7 @@ from ..progress import Progress, as_part, report
 from ..words import account_of, counted
 from .choices import Choices
 from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, source_of, trace
-from .layers import colormap_of, name_after
+from .layers import add_unselected, colormap_of, name_after
 from .offered import ChosenLayer
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_axes
@@ -74,6 +74,7 @@ class SegmentationTask(Task[list[Ensemble]]):
     previewed = Signal()  #: the full preview of the current recipe, or its error message, is shown
     layers_changed = Signal()  #: preview layers were added or removed, before napari handles the events
     contents_changed = Signal()  #: the images are read, and `contents` is up to date; their previews follow
+    converted = Signal()  #: images that contain labels were converted to Labels layers
     verdict_changed = Signal()  #: all images are previewed, and `verdict` is up to date
 
     def __init__(self, choices: Choices) -> None:
@@ -97,6 +98,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._watched_image: Layer | None = None
         self._image_events: list[Any] = []  # connected
         self._previewed_recipe = choices.recipe
+        self._to_hide: list[Ref] = []  # images that labels were made of
         self._created_layers: weakref.WeakKeyDictionary[Layer, list[weakref.ref[Layer]]] = weakref.WeakKeyDictionary()
         self._preview_layer: Image | None = None
         self._previewed_samples: tuple[Refs, ...] = ()
@@ -320,6 +322,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.verdict = replace(verdict, quality=Quality((*failed, *verdict.quality.findings)))
         self._last_verdict = self._verdict_inputs(), self.verdict
         self.is_preview_pending = False
+        self._hide_converted()
         self.verdict_changed.emit()
         self.changed.emit()
 
@@ -413,15 +416,12 @@ class SegmentationTask(Task[list[Ensemble]]):
                     setattr(lines, name, value)
             lines.data = pixels
             return lines
-        selected = set(layers.selection)
         look = {"colormap": _COLORS, "contrast_limits": (0, 2), "blending": "translucent"}
         lines = Image(pixels, name="segmentation preview", visible=above is None, **look, **placement)
         if above is not None:
             name_after(lines, above, "preview")
         OWN.add(lines)
-        with layers.selection.events.blocker_all():  # else napari would briefly show the controls of each
-            layers.insert(len(layers) if above is None else layers.index(above) + 1, lines)
-            layers.selection = selected
+        add_unselected(lines, layers, None if above is None else layers.index(above) + 1)
         return lines
 
     def _clear_preview(self) -> None:
@@ -484,12 +484,16 @@ class SegmentationTask(Task[list[Ensemble]]):
         """
         shown = self.image.chosen()
         candidates = dict.fromkeys([*([shown] if shown is not None else []), *self.choices.design.open_layers()])
-        images = [weakref.ref(one) for one in candidates if isinstance(one, Image) and one.name in self.contents]
-        if images and not self.converter.busy:  # a second click would add the labels twice
-            self.converter.begin(self._conversion_job(images[:1] if classes_apart else images, classes_apart))
+        images = [one for one in candidates if isinstance(one, Image) and one.name in self.contents]
+        self.convert(images[:1] if classes_apart else images, classes_apart=classes_apart)
 
-    def _conversion_job(self, refs: Sequence["weakref.ref[Image]"], classes_apart: bool) -> JobSteps:
-        """Convert images, which stay visible: drivers crash where they are hidden and previews are removed at once."""
+    def convert(self, images: Sequence[Layer], *, classes_apart: bool = False) -> None:
+        """Convert these images, which contain labels, a mask or classes."""
+        if images and not self.converter.busy:  # a second click would add the labels twice
+            self.converter.begin(self._conversion_job([weakref.ref(one) for one in images], classes_apart))
+
+    def _conversion_job(self, refs: Sequence[Ref], classes_apart: bool) -> JobSteps:
+        """Convert images, and hide them last: drivers crash where they are hidden as previews are removed."""
         viewer = self.choices.viewer
         made: list[list[weakref.ref[Layer]]] = [[] for _ in refs]
         for ref, own in zip(refs, made, strict=True):
@@ -505,8 +509,10 @@ class SegmentationTask(Task[list[Ensemble]]):
             for words, plane in planes.items():
                 if (image := ref()) is None or image not in viewer.layers:  # deleted meanwhile
                     break
-                own.append(weakref.ref(viewer.add_labels(plane, name=f"{image.name} {words}", **source.placement)))
-                image = None
+                layer = Labels(plane, name=f"{image.name} {words}", **source.placement)
+                add_unselected(layer, viewer.layers)
+                own.append(weakref.ref(layer))
+                image = layer = None
                 yield None
         layers = [[layer for one in own if (layer := one()) in self.choices.layers] for own in made]
         if classes_apart:
@@ -516,6 +522,18 @@ class SegmentationTask(Task[list[Ensemble]]):
             pairs = zip([ref() for ref in refs], layers, strict=True)
             self.choices.design.replace({image: own[0] for image, own in pairs if image is not None and own})
             self.image.refresh()
+        self._to_hide += [ref for ref, own in zip(refs, layers, strict=True) if own]
+        del layers
+        self.converted.emit()
+        if not self.is_preview_pending:
+            self._hide_converted()
+
+    def _hide_converted(self) -> None:
+        """Hide the images that labels were made of, once the previews are renewed."""
+        for ref in self._to_hide:
+            if (image := ref()) is not None:
+                image.visible = False
+        self._to_hide = []
 
     # The run.
 
@@ -527,7 +545,8 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._created_layers[image] = [weakref.ref(outcome.labels), weakref.ref(outcome.curves)]
         for layer in (outcome.labels, outcome.curves):
             yield None
-            self.choices.layers.append(layer)
+            self.choices.design.opted_out.add(layer)  # not compared with their image, unless a group is entered
+            add_unselected(layer, self.choices.layers)
         self._previewed_samples = self._samples()
         self.result, self.run_inputs = outcome.ensembles, run_inputs
         self.show_message(outcome.account())

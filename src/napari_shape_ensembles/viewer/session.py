@@ -10,6 +10,7 @@ from napari.components import ViewerModel
 from psygnal import Signal
 
 from ..compiled import begin_compiling
+from .checking import CheckingTask
 from .choices import Choices
 from .comparing import ComparisonTask
 from .curves.image_cells import ImageCells
@@ -48,6 +49,7 @@ class Session:
         self.landscape = LandscapeTask(self.choices)
         self.smoothing = SmoothingTask(self.choices)
         self.trust = ChoiceTask(self.choices)
+        self.checking = CheckingTask(self.comparison, self.trust)
         self.position = PositionCheck(self.comparison)
         self.referring = ReferenceTask(self.choices)
         self.design = self.choices.design
@@ -106,6 +108,7 @@ class Session:
         self._slider_ranges.disconnect_events()
         self.learning.deactivate()
         self.position.cancel()
+        self.checking.cancel()
         self.design_work.cancel()
         self.proposing.deactivate()
         self.comparison.deactivate()  # may have been run from *Shape space* after its own dock was closed

@@ -44,6 +44,12 @@ def rows_and_columns(positions: ArrayLike, dims: "Dims") -> Real:
     return np.asarray(positions, dtype=np.float64)[:, dims.displayed[-2:]]
 
 
+def is_under_pointer(layer: Layer, viewer: ViewerModel) -> bool:
+    """Whether a layer is in the grid cell under the pointer; always without a grid."""
+    grid, under = viewer.canvas.grid, viewer.cursor.viewbox
+    return under is None or grid.position(viewer.layers.index(layer), viewer.layers) == tuple(under)
+
+
 def drawn_at(layer: Layer, points: Real, viewer: ViewerModel | Choices) -> Real:
     """Transform points (n, d) from layer pixels to rows and columns (n, 2) as drawn."""
     return world_at(layer, points, viewer)[:, drawn_axes(layer, viewer.dims)]

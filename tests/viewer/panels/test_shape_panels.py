@@ -169,9 +169,11 @@ def many(explanation):
 
 
 def with_names(result):
-    """The result as if three quantities differed, and the groups had common forms."""
-    differ = result.ratios["quantity"].isin(["size", "elongation", "roughness"])
-    vars(result)["ratios"] = result.ratios.assign(p_adjusted=np.where(differ, 0.005, 1.0))
+    """The result as if four quantities differed, and the groups had common forms."""
+    differ = "size", "elongation", "coarse form", "roughness"
+    vars(result)["quantity_p_values"] = {
+        name: (0.005, 0.005 if name in differ else 1.0) for name in result.quantity_p_values
+    }
     vars(result)["has_common_form"] = True, True
     return result
 

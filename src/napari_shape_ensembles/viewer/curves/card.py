@@ -25,11 +25,12 @@ _SHORT_LABELS = {"distance_from_mean": "from the mean", "equivalent_diameter": "
 class CurveCard(OutlineButtons):
     """Shows the selected curve, or a hint how to select one."""
 
-    excluded = Signal(int)  #: int: pooled index of a curve; requests to toggle its exclusion
+    excluded = Signal(object)  #: array: pooled indices of curves; requests to exclude them, or to include them again
 
     def __init__(self, parent: QWidget | None = None, *, brief: bool = False) -> None:
         super().__init__(parent)
         self.row = -1
+        self._rows: Index = np.empty(0, dtype=np.int64)
         self._brief = brief  # few measurements, no neighbors
         self.numbers = wrapped_label(rich=True)
         self.outline = ShapeCanvas()
@@ -38,9 +39,9 @@ class CurveCard(OutlineButtons):
             self.outline.setMaximumHeight(110)
         self.outline.setToolTip("Solid: this curve. Dashed: the mean shape. Aligned, same scale.")
         self.exclude = button(
-            "Excl&ude", "Exclude this curve from the next run, or include it again; the image is not changed"
+            "Excl&ude", "Exclude the selected curves from the next run, or include them again; no image is changed"
         )
-        self.exclude.clicked.connect(lambda: self.excluded.emit(self.row))
+        self.exclude.clicked.connect(lambda: self.excluded.emit(self._rows))
         self._nearest = QGridLayout()
         self._nearest.setHorizontalSpacing(_GAP)
         self._legend = wrapped_label()
@@ -50,8 +51,11 @@ class CurveCard(OutlineButtons):
     def show_curve(self, result: Comparison, rows: Index, excluded: frozenset[int]) -> None:
         """Show the curve if `rows` has a single one; otherwise, show how many are selected."""
         self.row = int(rows[0]) if len(rows) == 1 else -1
-        self.exclude.setEnabled(self.row >= 0)
-        self.exclude.setText("Incl&ude again" if self.row in excluded else "Excl&ude")
+        self._rows = rows
+        self.exclude.setEnabled(len(rows) > 0)
+        count = f" all {len(rows)}" if len(rows) > 1 else ""
+        out = len(rows) > 0 and excluded.issuperset(rows.tolist())
+        self.exclude.setText(f"Incl&ude{count} again" if out else f"Excl&ude{count}")
         clear_layout(self._nearest)
         self.buttons = []
         self._legend.setVisible(self.row >= 0 and not self._brief)

@@ -34,12 +34,17 @@ class ImageCells:
         side_by_side = comparison.side_by_side
         side_by_side.follow(self.cells)
         design.changed.connect(side_by_side.schedule_arrange)
-        for changed in (segmentation.layers_changed, self._group_images.changed, inspection.layers_changed):
+        for changed in (
+            segmentation.layers_changed,
+            self._group_images.changed,
+            inspection.layers_changed,
+            learning.layers_changed,
+        ):
             changed.connect(side_by_side.arrange_now)
 
     def cells(self) -> list[Cell]:
         """Return the cells: each image of the result, and each chosen one, with the layers over it."""
-        found, choices, below = self._compared(), self._choices, dict[Layer, Layer]()
+        found, choices, below = self.compared(), self._choices, dict[Layer, Layer]()
         if self._comparison.side_by_side.captioned:  # the bench has cells for images that are not compared, too
             known = [layer for _, layer, _ in found if layer is not None]
             shown = [*known, *(over for layer in known for over in self._layers_over(layer))]
@@ -65,7 +70,7 @@ class ImageCells:
             cells.append(Cell(side, group, list(here), "" if named is None else named.name))
         return cells
 
-    def _compared(self) -> list[tuple[str, Layer | None, CurveLayer | None]]:
+    def compared(self) -> list[tuple[str, Layer | None, CurveLayer | None]]:
         """Return side, image and curves of each image of the result, then of each chosen one that is not in it."""
         comparison, layers = self._comparison, self._choices.layers
         curves, found = comparison.curves.by_image(), list[tuple[str, Layer | None, CurveLayer | None]]()

@@ -21,6 +21,7 @@ from ...words import counted
 from ..camera_flight import is_where_moved
 from ..choices import Choices
 from ..inputs import OWN, is_own
+from ..layers import add_unselected
 from ..overlap import are_disjoint, images_below
 from ..task import Debouncer
 from ..world import drawn_extent
@@ -215,14 +216,11 @@ class SideBySide:
                     setattr(self._grid, name, value)
 
     def _new_spacer(self, image: Layer) -> Layer:
-        """Add a spacer; napari would select it."""
+        """Add a spacer."""
         spacer = Points(ndim=image.ndim, scale=image.scale, units=image.units, name="spacer", visible=False)
         OWN.add(spacer)
         self._spacers.append(weakref.ref(spacer))
-        selected = set(self._layers.selection)
-        with self._layers.selection.events.blocker_all():
-            self._layers.append(spacer)
-            self._layers.selection = selected
+        add_unselected(spacer, self._layers)
         return spacer
 
     def _reorder(self, first: Sequence[Layer]) -> None:

@@ -28,7 +28,7 @@ _MAX_COORDINATES = 6  # number of undulation coordinates offered for the axes
 class CurveExplorer(QWidget):
     """Linked views of the curves of a result, which share a selection."""
 
-    excluded = Signal(int)  #: int: pooled index of a curve; requests to toggle its exclusion
+    excluded = Signal(object)  #: array: pooled indices of curves; requests to exclude them, or to include them again
 
     def __init__(self, selection: CurveSelection, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,17 +1,22 @@
 """The page *Answer* of the bench: the picture and the answer first, then the row, numbers, curves and files."""
 
 from functools import partial
+from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from napari.components import ViewerModel
+from napari.layers import Layer
 from qtpy.QtWidgets import QApplication, QFileDialog
 
+from ...comparison.fragility import checks_in_words
 from ...comparison.verdict import INCONCLUSIVE, ROW_SENTENCES
 from ...words import counted
 from ..curves.window import CurveWindow
 from ..dialogs import Dialogs
 from ..form import Form
+from ..inspecting import SUSPICIOUS
 from ..panels.color_by import ColorBy
 from ..panels.help import HelpWindow
 from ..panels.results import ResultsPanel
@@ -26,10 +31,11 @@ from ..panels.widgets import (
     row,
     scrolling,
     single_shot_timer,
+    wrapped_label,
 )
 from ..report import script_of, text_of
 from ..session import Session
-from .base import ChoicesLine, PairChoice, TaskPage
+from .base import LINKS, ChoicesLine, PairChoice, TaskPage
 from .experiment import GroupsPanel
 from .reference import ReferencePanel
 
@@ -58,6 +64,15 @@ class AnswerPage(TaskPage):
         self.files = menu_button("Ope&n …", tooltip, self.dialogs.file_entries())
         results = self.results = ResultsPanel(self.dialogs.result_entries())
         self.excluded, self.recover_notice = excluded_notice(), Notice("Undo", "Show the previous result again")
+        self.suspects = Notice(
+            "Leave out", "Exclude these outlines of all images, found without regard to groups or answer", rich=True
+        )
+        self.checks = wrapped_label()
+        self.checks.setToolTip(
+            "From an inspection of the outlines, and comparisons without single outlines and with other choices, "
+            "made while idle. Fragile: another row without one outline, or with more than a quarter of the choices."
+        )
+        self.missing_images = Notice("Find …", "Choose the folder of the images; they are recognized by content")
         self.faults = Notice("Answer anyway", "The outlines have been checked and are correct: show the result")
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, task)
@@ -74,10 +89,11 @@ class AnswerPage(TaskPage):
         self.settings_form = Form(session.choices.settings, folded=("Advanced",))
         self.recipe = ChoicesLine(self, "recipe")
         self.settings = Section("Settings", column(row(self.files), self.recipe, self.settings_form))
-        state = self.reason, self.step, self.progress, self.stale, self.recover_notice, self.excluded, self.faults
+        notices = self.recover_notice, self.missing_images, self.excluded, self.faults
+        state = self.reason, self.step, self.progress, self.stale, *notices
         # Messages about files stay visible, outside of collapsed sections and even without a result.
         self.pair = PairChoice(self)
-        of_pair = self.pair, self.verdict, self.row, self.color_by, self.paper, self.numbers
+        of_pair = self.pair, self.suspects, self.verdict, self.checks, self.row, self.color_by, self.paper, self.numbers
         parts = results.message, self._place_of_groups, *of_pair, self.of_reference, self.settings
         self.scroll = scrolling(self, self.buttons(), *state, *parts)
         self._note_scroll_timer, self._result_scroll_timer = (
@@ -92,6 +108,10 @@ class AnswerPage(TaskPage):
         self.link(session.design.changed, self.show_state)
         self.follow(session.referring.opened, self._show_reference)
         self.faults.button.clicked.connect(task.overrule)
+        self.missing_images.button.clicked.connect(self._find_images)
+        self.suspects.label.setTextInteractionFlags(LINKS)
+        self.suspects.label.linkActivated.connect(self._inspect_suspects)
+        self.suspects.button.clicked.connect(session.checking.leave_out)
         self.excluded.button.clicked.connect(session.choices.exclusions.clear)
         self.recover_notice.button.clicked.connect(task.recover)
         self.color_by.changed.connect(task.set_coloring)
@@ -129,6 +149,8 @@ class AnswerPage(TaskPage):
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
         names = "" if kept is None else kept.title
         self.recover_notice.set_message(f"↶ The previous result ({names}) was not saved." if names else "")
+        gone = [] if task.missing_images is None else task.missing_images[1]
+        self.missing_images.set_message(f"Not found: {', '.join(gone)}." if gone else "")
         self.files.setEnabled(not task.busy)
         if task.running and not results.message.isHidden():
             results.show_note("")
@@ -158,6 +180,7 @@ class AnswerPage(TaskPage):
         self.faults.set_message("" if task.running else task.withheld)
         self.run_button.setVisible(self.state not in ("done", "stale", INCONCLUSIVE))  # not beside *Run again*
         self._show_verdict()
+        self._show_checks()
         if task.is_new_result and not task.busy:
             task.is_new_result = False
             if not several:  # else the table of contrasts is read first
@@ -169,6 +192,32 @@ class AnswerPage(TaskPage):
         known = task.headline if task.explained_comparison is result else None
         self.verdict.show_headline(result, known, "" if running else self.comparison.message)
         self.verdict.setEnabled(self.stale.isHidden())
+
+    def _show_checks(self) -> None:
+        """Show what the checks in the background have found: suspects above the answer, the rest below it."""
+        result = None if self.comparison.running else self.result
+        said = [] if result is None else list(checks_in_words(result))
+        looks = [words for words in said if " wrong: " in words]
+        said = [words for words in said if words not in looks]
+        looks = looks if self.stale.isHidden() else []  # they may be left out by now
+        ink = self.palette().windowText().color().name()  # Qt's blue is unreadable in the dark theme
+        link = f" <a href='Inspect' style='color: {ink}'>Look</a>" if looks else ""
+        self.suspects.set_message("<br>".join(f"⚠ {escape(words)}" for words in looks) + link)
+        self.checks.show_text(" ".join(said))
+        self.checks.setEnabled(self.stale.isHidden())
+
+    def _inspect_suspects(self, title: str) -> None:
+        """Show the page *Inspect*, and inspect the image with the most suspects."""
+        session, shown = self.session, self.comparison.shown
+        refs = [] if shown is None or shown.run_inputs is None else [*chain(*shown.run_inputs.layers)]
+        counts = {ref: len(own) for ref, own in zip(refs, session.checking.suspects, strict=False)}
+        layer = None if not counts else max(counts, key=lambda ref: counts[ref])()
+        self.request_page(title)
+        if layer is not None and not session.inspection.busy:
+            session.inspection.a.choose(layer if isinstance(layer, Layer) else None)
+            session.inspection.b.choose(None)
+            session.inspection.set_question(SUSPICIOUS)
+            session.inspection.run()
 
     def _show_curve(self, row: int) -> None:
         """Select a curve in all views, and move the camera to it."""
@@ -196,6 +245,12 @@ class AnswerPage(TaskPage):
                 QApplication.clipboard().setText(script)
             else:
                 self.results.show_note("⚠ No script can reproduce this result: its layers and its file are gone.")
+
+    def _find_images(self) -> None:
+        """Ask where the images of an opened result are now, and open it again with them."""
+        missing = self.comparison.missing_images
+        if missing is not None and (folder := QFileDialog.getExistingDirectory(self, "Folder of the images")):
+            self.comparison.open(missing[0], Path(folder))
 
     def _ask_for_folder(self) -> None:
         if folder := QFileDialog.getExistingDirectory(self, "Folder for everything"):

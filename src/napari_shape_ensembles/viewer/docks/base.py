@@ -21,6 +21,8 @@ from ..session import Session
 from ..task import Task
 
 BENCH = "Shape bench"  #: title of the dock with all pages
+#: Flags of a label with links.
+LINKS = Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
 _MAX_LISTED = 3  # maximum number of changes listed
 
 
@@ -264,8 +266,7 @@ class ChoicesLine(WrappedLabel):
     def __init__(self, page: Page, *parts: Literal["recipe", "settings"]) -> None:
         super().__init__(rich=True)
         self._choices, self._parts = page.session.choices, parts
-        flags = Qt.TextInteractionFlag
-        self.setTextInteractionFlags(flags.LinksAccessibleByMouse | flags.LinksAccessibleByKeyboard)
+        self.setTextInteractionFlags(LINKS)
         self.setToolTip("Open the form to change them")
         self.linkActivated.connect(page.request_page)
         page.follow(self._choices.changed, self.show_choices)

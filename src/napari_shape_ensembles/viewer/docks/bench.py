@@ -298,6 +298,7 @@ def _start_automation(session: Session) -> None:
     """Show all images side by side, and propose recipes and explain results automatically."""
     session.comparison.arrange(True, captioned=True)
     session.explanation.set_automatic(True)
+    session.checking.set_automatic(True)
     session.proposing.automatic = True
 
 
@@ -305,6 +306,7 @@ def _stop_automation(session: Session) -> None:
     """Restore the canvas, and end the automatic tasks."""
     session.comparison.arrange(False)
     session.explanation.set_automatic(False)
+    session.checking.set_automatic(False)
     session.proposing.automatic = False
 
 

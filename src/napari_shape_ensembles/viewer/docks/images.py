@@ -2,7 +2,7 @@
 
 import re
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from itertools import product, takewhile
 
@@ -37,17 +37,21 @@ from qtpy.QtWidgets import (
 )
 
 from ...comparison.design import GROUP, IMAGE
-from ...io.calibration import Calibration
+from ...io.calibration import Calibration, read_calibration
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
+from ...words import counted
+from ..design_files import path_of
 from ..designing import Row
 from ..dialogs import Dialogs
-from ..inputs import ImageRow, fingerprint, source_of
+from ..inputs import ImageRow, Ref, fingerprint, source_of
+from ..inspecting import SUSPICIOUS
 from ..page_status import images_status
 from ..panels.fonts import painting, with_label_font
 from ..panels.shape_canvas import SIDE_MARKS
 from ..panels.widgets import (
     Entries,
+    Notice,
     Section,
     button,
     column,
@@ -136,14 +140,27 @@ class ImagesPage(Page):
         tooltip = "Swap the first two groups, add a column, open the table from a file, or save it; take a tour"
         self.table_menu = menu_button("Ta&ble", tooltip, {**own, **self.dialogs.table_entries(), **judged, **tour})
         self.reason, self.warnings, self.message = wrapped_label(), wrapped_label(), wrapped_label()
+        self.grouped = Notice("Undo", "Take back the grouping by names, and enter groups yourself")
+        self.grouped.button.clicked.connect(self.design.undo_grouping)
+        self.mask = Notice("Inspect it", "Lay the labels over the image, and review them one after the other")
+        self.mask.button.clicked.connect(self._inspect_mask)
+        self.as_labels = Notice("Use as labels", "Treat each value as an object instead of segmenting")
+        self.as_labels.button.clicked.connect(self._use_as_labels)
+        self.in_files = Notice("Use", "Give every image the pixel size of its file")
+        self.in_files.button.clicked.connect(self._use_sizes)
+        self._waits_for: Callable[[], Layer | None] = _none  # a mask that is to be inspected once it is converted
+        self._pair: tuple[Ref, Ref] | None = None  # an image, and its mask or labels
+        self._contents: list[Ref] = []  # images that contain labels
+        self._sizes: list[tuple[Ref, Calibration]] = []  # layers without a pixel size, and those of their files
         names = Section("Fill columns from names", column(row(self.pattern, self.fill, grows=self.pattern)))
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
-        said = self.reason, self.message, self.warnings
+        said = self.grouped, self.mask, self.as_labels, self.in_files, self.reason, self.message, self.warnings
         buttons = row(self.split, self.table_menu)
         scrolling(self, self.table, buttons, *said, names, self.pixels, self.tour, grows=self.table)
         for signal in (self.design.changed, self.design.calibrated):
             self.link(signal, self._schedule_refresh)
         self.link(self.session.design_work.message_posted, self._show_message)
+        self.link(self.session.segmentation.converted, self._show_mask)
         self._refresh_timer, self._check_timer = (
             single_shot_timer(self, self.refresh),
             single_shot_timer(self, self.check_images),
@@ -190,6 +207,8 @@ class ImagesPage(Page):
         lines = [*([reason] if reason else notes), _PARTS_NOTE * design.has_parts]
         self.reason.show_text("\n".join(filter(None, lines)))
         self.tour.setVisible(not layers)
+        counts = ", ".join(f"{name} ({len(own)})" for name, own in design.groups().items())
+        self.grouped.set_message(f"Grouped by names: {counts}." if design.grouped_by else "")
         self.message.setVisible(bool(self.message.text()))
         self._check_timer.start()
 
@@ -198,8 +217,9 @@ class ImagesPage(Page):
         self._check_runner.begin(self._check_job([weakref.ref(layer) for layer in self.design.open_layers()]))
 
     def _check_job(self, refs: "list[weakref.ref[Layer]]") -> JobSteps:
-        dims, words = self.session.choices.dims, self._warn_of_listed_labels()
-        fingerprints: dict[str, str] = {}
+        dims, words, fingerprints = self.session.choices.dims, list[str](), dict[str, str]()
+        contents: list[Ref] = []
+        sizes: list[tuple[Ref, Calibration]] = []
         for ref in refs:
             layer = data = None  # keep no strong reference across the yield
             yield None
@@ -209,32 +229,87 @@ class ImagesPage(Page):
             if mark in fingerprints:
                 words.append(f"⚠ {fingerprints[mark]} and {name} show the same image.")
             fingerprints.setdefault(mark, name)
-            if isinstance(layer, Image) and isinstance(layer.data, np.ndarray) and not layer.rgb:
+            path = path_of(layer)
+            if path and _has_no_size(layer, dims):
+                layer = None
+                if (size := (yield partial(_size_in_file, path))) is not None:
+                    sizes.append((ref, size))
+            if isinstance(layer := ref(), Image) and isinstance(layer.data, np.ndarray) and not layer.rgb:
                 try:
                     data = layer.data if layer.ndim == 2 else source_of(layer, dims).data
                 except ValueError:  # it shows no plane, as the table says
                     continue
                 layer = None
-                kind = yield partial(content_of_objects, data)
-                if kind != "grey":
-                    remedy = "Press Use as labels in Outlines, so that it is not segmented."
-                    words.append(f"⚠ {name} looks like {'a mask' if kind == 'mask' else kind}. {remedy}")
+                if (yield partial(content_of_objects, data)) != "grey":
+                    contents.append(ref)
+        layer = data = None
+        self._contents, self._sizes, self._pair = contents, sizes, self._find_pair(refs, contents)
+        pair = [layer.name for ref in self._pair or () if (layer := ref()) is not None]
+        of_labels = [layer.name for ref in contents if (layer := ref()) is not None]
+        said = f"{pair[1]} may be labels of {pair[0]}." if len(pair) == 2 else ""
+        rest = (
+            "" if said or not of_labels else f"{_listed(of_labels)} hold{'s' * (len(of_labels) == 1)} labels or a mask."
+        )
+        words = [*([f"⚠ {said or rest}"] if said or rest else []), *words]
         self.design.warn(words)
         if isalive(self):
-            self.warnings.show_text("\n".join(words))
+            self.mask.set_message(said)
+            self.as_labels.set_message(rest)
+            known = sorted({str(size) for _, size in sizes})
+            where = f"Pixel size in {counted(len(sizes), 'file')}: {', '.join(known[:2])}."
+            self.in_files.set_message(where if sizes else "")
+            self.warnings.show_text("\n".join(words[bool(said or rest) :]))
 
-    def _warn_of_listed_labels(self) -> list[str]:
-        """Return a warning about the first image in the table whose labels seem to be listed as well."""
-        layers, choices = self.design.open_layers(), self.session.choices
-        images, labels = ([one for one in layers if isinstance(one, kind)] for kind in (Image, Labels))
-        for image, own in product(images, labels):
-            under, over = drawn_extent(image, choices), drawn_extent(own, choices)
-            if under is not None and over is not None and np.allclose(under, over):
-                return [
-                    f"⚠ {own.name} may be labels of {image.name}. Clear the group of {image.name} to overlay them "
-                    "on it and check them in Outlines, Inspect."
-                ]
-        return []
+    def _find_pair(self, refs: Iterable[Ref], contents: Collection[Ref]) -> tuple[Ref, Ref] | None:
+        """Return the first image in the table of which a mask or labels are listed as well."""
+        choices = self.session.choices
+        kinds = {ref: isinstance(layer, Labels) or ref in contents for ref in refs if (layer := ref()) is not None}
+        images = [ref for ref, is_mask in kinds.items() if not is_mask and isinstance(ref(), Image)]
+        for image, mask in product(images, [ref for ref, is_mask in kinds.items() if is_mask]):
+            one, other = image(), mask()
+            if one is not None and other is not None:
+                under, over = drawn_extent(one, choices), drawn_extent(other, choices)
+                if under is not None and over is not None and np.allclose(under, over):
+                    return image, mask
+        return None
+
+    def _use_as_labels(self) -> None:
+        self.session.segmentation.convert([layer for ref in self._contents if (layer := ref()) is not None])
+
+    def _use_sizes(self) -> None:
+        """Give all layers the pixel sizes of their files."""
+        for ref, size in self._sizes:
+            if (layer := ref()) is not None:
+                calibrate(layer, size, self.session.choices.dims)
+        self._sizes = []
+        self._refresh_timer.start()
+
+    def _inspect_mask(self) -> None:
+        """Lay the labels over their image, and inspect them."""
+        image, mask = (ref() for ref in self._pair or (_none, _none))
+        if isinstance(mask, Image):
+            self._waits_for = weakref.ref(mask)
+            self.session.segmentation.convert([mask])
+        elif image is not None and mask is not None:
+            self._inspect(image, mask)
+
+    def _show_mask(self) -> None:
+        """Inspect the labels that were made of the mask, once they are."""
+        image, mask = (ref() for ref in self._pair or (_none, _none))
+        originals = self.design.originals
+        labels = next((layer for layer, before in originals.items() if mask is not None and before() is mask), None)
+        if image is not None and labels is not None and self._waits_for() is mask:
+            self._waits_for = _none
+            self._inspect(image, labels)
+
+    def _inspect(self, image: Layer, labels: Layer) -> None:
+        self.design.write([(image, GROUP, "")])  # so that the labels lie over it
+        task = self.session.inspection
+        self.request_page("Inspect")
+        task.a.choose(labels)
+        task.b.choose(None)
+        task.set_question(SUSPICIOUS)
+        task.run()
 
     # User edits.
 
@@ -294,12 +369,16 @@ class ImagesPage(Page):
 
     def _split_options(self) -> list[SplitOption]:
         """Return the ways in which the image of the current row can be split; a ValueError if it shows no plane."""
-        layer, choices = self.table.layer(self.table.currentRow()), self.session.choices
+        layer, choices = self.table.layer(self._row_to_split()), self.session.choices
         return split_options(layer, choices.layers, choices.dims) if isinstance(layer, Layer) else []
+
+    def _row_to_split(self) -> int:
+        """Return the current row, or the only one; -1 for none."""
+        return 0 if self.table.rowCount() == 1 else self.table.currentRow()
 
     def _fill_split_menu(self) -> None:
         """Fill the menu; its actions hold only text, so that they keep no layer alive."""
-        menu, chosen = self.split.menu(), self.table.currentRow() >= 0
+        menu, chosen = self.split.menu(), self._row_to_split() >= 0
         words = "Nothing to split: no stack, classes or regions" if chosen else "Select a row of the table first"
         try:
             titles = [way.title for way in self._split_options()]
@@ -313,7 +392,7 @@ class ImagesPage(Page):
         self._run_action(partial(self._split_as, entry.text().replace("&&", "&")))
 
     def _split_as(self, title: str) -> None:
-        layer = self.table.layer(self.table.currentRow())
+        layer = self.table.layer(self._row_to_split())
         for way in self._split_options():
             if way.title == title and isinstance(layer, Layer):
                 self.session.design_work.split(layer, way)
@@ -323,6 +402,30 @@ class ImagesPage(Page):
         name, chosen = QInputDialog.getText(self, "Add column", "Name, such as dose")
         if chosen:
             self.design.add_column(name.strip())
+
+
+def _none() -> None:
+    """A reference to no layer."""
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+
+
+def _has_no_size(layer: Layer, dims: Dims) -> bool:
+    try:
+        return calibration_of(layer, dims).unit == "pixel"
+    except ValueError:
+        return False
+
+
+def _size_in_file(path: str) -> Calibration | None:
+    """Return the pixel size that a file states, or None."""
+    try:
+        found = read_calibration(path)
+    except (ValueError, OSError):
+        return None
+    return found if found.unit != "pixel" else None
 
 
 def _pixels_of(row: Row, dims: Dims) -> str:

@@ -10,7 +10,7 @@ from ..inspecting import ANNOTATORS, QUESTIONS
 from ..layer_choice import LayerChoice
 from ..panels.color_by import ColorBar
 from ..panels.queue import Queue
-from ..panels.widgets import NarrowList, Section, button, column, form, scrolling, wrapped_label
+from ..panels.widgets import NarrowList, Notice, Section, button, column, form, scrolling, wrapped_label
 from ..review_layers import SCORE, score_limits, scores
 from ..session import Session
 from .base import ChoicesLine, TaskPage
@@ -40,6 +40,8 @@ class InspectCurves(TaskPage):
         self.recipe = ChoicesLine(self, "recipe")
         self.message, self.verdict, self.verdict_again = wrapped_label(), wrapped_label(), wrapped_label()
         self.ranked_with = wrapped_label()
+        self.as_labels = Notice("Use as labels", "Inspect its values as labels; the image is not changed")
+        self.as_labels.button.clicked.connect(self._use_as_labels)
         self.queue = Queue(task)
         self.colorbar = ColorBar()
         self.colorbar.setToolTip("Score by which the curves are colored; larger is more suspicious.")
@@ -60,11 +62,27 @@ class InspectCurves(TaskPage):
         top_row.setLayout(top)
         self.chosen, self._folded = Section("Question and layers", inner, folded=False), False
         state = self.reason, self.step, self.progress, self.stale, self.verdict, self.ranked_with
-        below = self.queue, self.message, self.score_row, self.again_button, self.verdict_again
+        below = self.queue, self.message, self.as_labels, self.score_row, self.again_button, self.verdict_again
         scrolling(self, self.chosen, *state, *below, grows=self.queue)
         self.link(task.a.changed, self.a.refresh)
         self.link(task.b.changed, self.b.refresh)
+        self.link(self.session.segmentation.converted, self._inspect_converted)
         self.attach()
+
+    def _use_as_labels(self) -> None:
+        image = None if self.inspection.mask is None else self.inspection.mask()
+        if image is not None:
+            self.session.segmentation.convert([image])
+
+    def _inspect_converted(self) -> None:
+        """Inspect the labels that were made of the refused image, in its place."""
+        task = self.inspection
+        originals, image = self.session.design.originals, None if task.mask is None else task.mask()
+        labels = next((layer for layer, before in originals.items() if image is not None and before() is image), None)
+        if labels is not None:
+            task.mask = None
+            (task.b if task.b.chosen() is image else task.a).choose(labels)
+            self.run()
 
     def show_result(self) -> None:
         """Show the queue, the verdict, and the verdict without the excluded curves."""
@@ -77,7 +95,8 @@ class InspectCurves(TaskPage):
         self._top.setRowVisible(self.b, not several)
         two = task.b.chosen() is not None and not several
         self._top.labelForField(self.a).setText("First" if two else "Layer")
-        self.message.show_text(task.message)
+        self.message.show_text("" if task.mask is not None else task.message)
+        self.as_labels.set_message(task.message if task.mask is not None else "")
         for part in (self.queue, self.score_row):
             part.setVisible(result is not None)
         if result is not None and not self._folded:  # the inputs

@@ -25,11 +25,11 @@ class ReferencePanel(QWidget):
         self.group = NarrowList("Group of images of the accepted kind")
         self.group.setAccessibleName("Group of the reference")
         self.make = button(
-            "Make a re&ference of this group",
+            "Make a reference of this group",
             "Trace the images of this group: each other image is then judged to be one more of them, or not",
         )
         self.dialogs = Dialogs(self, page.session, task.message_posted.emit)
-        self.files = menu_button("Fi&le", "Open or save a reference", self.dialogs.reference_entries())
+        self.files = menu_button("File", "Open or save a reference", self.dialogs.reference_entries())
         self.judge = button("&Judge the other images", "Say of each image whether it is one more of the accepted kind")
         self.folder = button("Judge a folder …", "Judge all image and curve files in a folder")
         self.cancel = button("Cancel", "Stop; results are kept")

@@ -60,6 +60,9 @@ class TrustPage(TaskPage):
         self.run_button.setVisible(self.state != "stale" and (self.state != "done" or bool(self.task.message)))
         shown = self.comparison.result
         doubts = [] if shown is None else doubts_of(shown)
+        archetypes = [] if result is None else [one.case for one in result.choices if one.name == "archetype"]
+        if result is not None and archetypes and {*archetypes} == {result.used.case}:  # tried, with the same row
+            doubts = [words for words in doubts if "in two ways" not in words]
         self.notes.setText("\n".join(doubts))
         self.notes.setVisible(bool(doubts))
         for part in (self.position, self.notes):  # they are about the answer, which may be out of date

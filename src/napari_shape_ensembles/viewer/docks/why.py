@@ -131,7 +131,8 @@ class WhyPage(TaskPage):
     def _ask_for_report(self) -> None:
         chosen, _ = QFileDialog.getSaveFileName(self, "Save report", "report.html", "Report (*.html *.pdf)")
         if chosen:
-            self.explanation.save_report(Path(chosen))
+            path = Path(chosen)
+            self.explanation.save_report(path if path.suffix else path.with_suffix(".html"))
 
     def hideEvent(self, event: QEvent | None) -> None:
         self.explorer.stop()

@@ -129,6 +129,8 @@ class Queue(QWidget):
         reviewed = sum(counts[mark] for mark in ("right", "wrong", "corrected"))
         lines = [f"{reviewed} of {counts['all']} reviewed"]
         self.progress.setText(": ".join([*lines, ", ".join(said)] if said else lines))
+        if task.saved_as:
+            self.progress.setText(f"{self.progress.text()}\n{task.saved_as}")
         here, entry = task.row, task.current
         if self.by.text() != task.by:
             self.by.setText(task.by)

@@ -1,0 +1,116 @@
+"""What was learned about a row by repeating its comparison: with other choices, and without single outlines."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from ..archive import ContentError, Tree
+from ..words import counted
+from .verdict import INCONCLUSIVE, ROW_SENTENCES
+
+#: A row that fewer than this share of the other choices give is fragile.
+LEAST_SHARE = 0.75
+
+# A `Comparison` has the functions of this module as methods, so its class cannot be imported here.
+Comparison = Any
+
+
+class Without(NamedTuple):
+    """An outline that was left out of a repeated comparison, and the row without it."""
+
+    image: str
+    id: str
+    case: str
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Results of repeated comparisons, and of an inspection of the outlines.
+
+    Attributes
+    ----------
+    same, tried : int
+        Number of other choices of recipe and settings with the same row, and of all that have a row.
+    exceptions : tuple of str
+        Which choices change the row, as `ChoiceStudy.statements` says it.
+    without : tuple of Without
+        The outlines farthest from the mean shape, each with the row without it; see `influence`.
+    suspects : tuple of (str, str, int)
+        Name of a sample, reason, and number of its outlines that look wrong for it.
+    earlier : tuple of (str, int)
+        Rows before outlines were excluded by hand, each with the number of outlines excluded then.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles.comparison.fragility import Checks
+    >>> Checks(same=15, tried=26, exceptions=("form differs only up to rank 50",)).tried
+    26
+    """
+
+    same: int = 0
+    tried: int = 0
+    exceptions: tuple[str, ...] = ()
+    without: tuple[Without, ...] = ()
+    suspects: tuple[tuple[str, str, int], ...] = ()
+    earlier: tuple[tuple[str, int], ...] = ()
+
+    def to_tree(self) -> Tree:
+        """Return all as numbers, strings and lists."""
+        return {
+            name: list(map(list, own)) if own and isinstance(own, tuple) and not isinstance(own[0], str) else own
+            for name, own in asdict(self).items()
+        }
+
+    @classmethod
+    def of_tree(cls, tree: Mapping[str, Any]) -> "Checks":
+        """Restore from `to_tree`; raises ValueError for invalid data."""
+        try:
+            return cls(
+                int(tree["same"]),
+                int(tree["tried"]),
+                tuple(map(str, tree["exceptions"])),
+                tuple(Without(*map(str, one)) for one in tree["without"]),
+                tuple((str(name), str(reason), int(count)) for name, reason, count in tree["suspects"]),
+                tuple((str(case), int(count)) for case, count in tree["earlier"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ContentError("its checks are not those of a comparison") from error
+
+
+def is_fragile(comparison: Comparison) -> bool:
+    """Whether the row is known to change without a single outline, or with more than a quarter of other choices."""
+    checks: Checks = comparison.checks
+    if comparison.case == INCONCLUSIVE:
+        return False
+    few = checks.tried > 0 and checks.same < LEAST_SHARE * checks.tried
+    return few or any(one.case not in (comparison.case, INCONCLUSIVE) for one in checks.without)
+
+
+def checks_in_words(comparison: Comparison) -> tuple[str, ...]:
+    """State what the checks found, a sentence each: suspects, influence, other choices, earlier rows."""
+    checks, said = comparison.checks, []
+    for name in dict.fromkeys(name for name, _, _ in checks.suspects):
+        own = [(reason, count) for sample, reason, count in checks.suspects if sample == name]
+        total, listed = sum(count for _, count in own), ", ".join(f"{count} {reason}" for reason, count in own)
+        said.append(f"{counted(total, 'outline')} of {name} look{'s' if total == 1 else ''} wrong: {listed}.")
+    if comparison.case == INCONCLUSIVE:
+        return tuple(said)
+    changed = [one for one in checks.without if one.case not in (comparison.case, INCONCLUSIVE)]
+    for one in changed:
+        found = ROW_SENTENCES.get(one.case, one.case)
+        said.append(f"Without outline {one.id} of {one.image}, the row is {one.case}: {found[0].lower()}{found[1:]}")
+    if checks.without and not changed:
+        said.append(
+            f"Without any one of the {len(checks.without)} outlines farthest from the mean, the row is the same."
+        )
+    if checks.tried:
+        where = f" ({'; '.join(checks.exceptions)})" if checks.exceptions else ""
+        said.append(
+            f"{comparison.case} with {checks.same} of {checks.tried} other choices of recipe and settings{where}."
+        )
+    if is_fragile(comparison):
+        said.append("The row is fragile.")
+    for case, count in checks.earlier:
+        before = f"with {counted(count, 'outline')} excluded" if count else "before any outline was excluded by hand"
+        said.append(f"The row was {case} {before}.")
+    return tuple(said)

@@ -1,0 +1,186 @@
+"""Checks of an answer in the background: suspect outlines, single outlines that decide, and other choices."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+
+from napari.layers import Layer
+
+from ..comparison import Comparison
+from ..comparison.fragility import Without
+from ..comparison.sensitivity import influence
+from ..comparison.verdict import INCONCLUSIVE
+from ..inspection import rank_suspects
+from ..outlines import Outlines
+from ..outlines.tracing import label_plane
+from ..progress import report
+from .comparing import ComparisonTask, prepared
+from .displayed_result import DisplayedResult
+from .inputs import Source, trace
+from .studying import ChoiceTask
+from .task import Debouncer, JobRunner, JobSteps
+
+# Idle time after a comparison and its explanation before the checks begin, in milliseconds.
+_IDLE_MS = 1000
+# Reasons, by their first words, for which an outline looks wrong, and how they are said in a count.
+_WRONG = {
+    "cut": "cut",
+    "dented": "dented",
+    "two objects in one": "merged",
+    "one object in two": "split",
+    "hole": "with holes",
+    "stray": "stray",
+    "leak": "leaking",
+}
+# Score from which a suspect is counted; for automatic segmentations, the probability that it is wrong.
+_LEAST_SCORE = 0.5
+
+
+class CheckingTask(JobRunner):
+    """Checks each new answer when idle, and adds what it finds to the result: `Comparison.checks`.
+
+    Attributes
+    ----------
+    suspects : list of dict
+        For each compared image, A's before B's: the suspect outlines by id, with their reason.
+    """
+
+    def __init__(self, comparison: ComparisonTask, choices_task: ChoiceTask) -> None:
+        super().__init__()
+        self._comparison, self._trust = comparison, choices_task
+        self.automatic = False  #: whether to run after each comparison
+        self.suspects: list[dict[str, str]] = []
+        self._checked: Comparison | None = None  # the result with the checks done so far
+        self._earlier: tuple[tuple[str, int], ...] = ()
+        self._idle_debouncer = Debouncer(self._begin_automatically, _IDLE_MS)
+        comparison.changed.connect(self._on_comparison_changed)
+        choices_task.changed.connect(self._take_choices)
+
+    def set_automatic(self, automatic: bool) -> None:
+        """Set whether to check every answer automatically."""
+        self.automatic = automatic
+        if automatic:
+            self._idle_debouncer.start()
+        else:
+            self.cancel()
+
+    def _on_comparison_changed(self) -> None:
+        if self._comparison.running:  # leave it the processor
+            self.cancel()
+        elif self.automatic and self._comparison.result is not self._checked:
+            self._idle_debouncer.start()
+
+    def _begin_automatically(self) -> None:
+        shown = self._comparison.shown
+        if self.busy or not self.automatic or self._comparison.busy or shown is None:
+            return
+        if shown.result is self._checked:
+            return
+        if shown.sources is None or shown.recipe is None or shown.result.checks.without:  # opened, or checked
+            self._checked = shown.result
+            return
+        self.begin(self._job(shown, shown.recipe))
+
+    def _job(self, shown: DisplayedResult, recipe: Outlines) -> JobSteps:
+        """Find the suspects first, which are quick; then leave out single outlines; then try other choices."""
+        assert shown.sources is not None
+        try:
+            self.suspects = yield partial(suspects_of, [*chain(*shown.sources)], recipe, shown.result)
+            counts = tuple(self._counted(shown))
+            known = replace(shown.result.checks, suspects=counts, earlier=self._before(shown))
+            self._checked = shown.result  # so that the next steps are not begun twice
+            shown = yield partial(_with_checks, shown, replace(shown.result, checks=known))
+            self._show(shown)
+            if shown.result.case == INCONCLUSIVE:
+                return
+            without: tuple[Without, ...] = yield partial(influence, shown.result)
+            known = replace(shown.result.checks, without=without)
+            shown = yield partial(_with_checks, shown, replace(shown.result, checks=known))
+            self._show(shown)
+        except ValueError:  # an image that cannot be inspected, or a comparison without a result: nothing is known
+            return
+        if self.automatic and not self._trust.busy and not self._trust.blocking_reason():
+            self._trust.run()
+
+    def _show(self, shown: DisplayedResult) -> None:
+        """Show the result with its checks, unless another one is shown by now."""
+        if self._comparison.result is self._checked:
+            self._checked = shown.result
+            self._comparison.take_checks(shown)
+
+    def _counted(self, shown: DisplayedResult) -> Iterable[tuple[str, str, int]]:
+        assert shown.sources is not None
+        first = len(shown.sources[0])
+        for name, own in zip(shown.result.names, (self.suspects[:first], self.suspects[first:]), strict=True):
+            counts = Counter(chain.from_iterable(one.values() for one in own))
+            yield from ((name, reason, count) for reason, count in counts.most_common())
+
+    def _before(self, shown: DisplayedResult) -> tuple[tuple[str, int], ...]:
+        """Return the rows of earlier answers with fewer outlines excluded by hand, oldest first; and keep this one."""
+        count = sum(map(len, shown.excluded))
+        earlier = tuple(one for one in self._earlier if one[1] < count)
+        self._earlier = (*earlier, (shown.result.case, count))
+        return earlier if count else ()
+
+    def _take_choices(self) -> None:
+        """Add the finished study of other choices to the result of the same inputs."""
+        study, shown = self._trust.result, self._comparison.shown
+        if study is None or shown is None or self._trust.busy or self._trust.changed_since() or study.missing:
+            return
+        if self._comparison.busy or shown.result.case != study.used.case:
+            return
+        judged = study.judged(shown.result)
+        if judged.checks != shown.result.checks and not self.busy:
+            self._checked = shown.result
+            self.begin(self._choices_job(shown, judged))
+
+    def _choices_job(self, shown: DisplayedResult, judged: Comparison) -> JobSteps:
+        shown = yield partial(_with_checks, shown, judged)
+        self._show(shown)
+
+    def leave_out(self) -> None:
+        """Exclude all suspect outlines, of all images alike, from the next run."""
+        shown = self._comparison.shown
+        if shown is None or shown.run_inputs is None:
+            return
+        exclusions, planes = self._comparison.choices.exclusions, iter(shown.run_inputs.planes)
+        for ref, own, out in zip(chain(*shown.run_inputs.layers), self.suspects, shown.excluded, strict=False):
+            layer, plane = ref(), next(planes)
+            if isinstance(layer, Layer):
+                exclusions.put(layer, {*own} - out, shown.run_inputs.recipe, plane)
+        exclusions.changed.emit()
+
+
+def suspects_of(sources: list[Source], recipe: Outlines, result: Comparison) -> list[dict[str, str]]:
+    """Return the suspect outlines of each image by id, with their reason; found without regard to groups or answer."""
+    compared = [
+        set(own.ids[own.images == one].astype(str).tolist())
+        for own in (result.a, result.b)
+        for one in dict.fromkeys(own.images.tolist())
+    ]
+    found = []
+    for place, source in enumerate(sources):
+        report(f"inspecting {source.name}", place, len(sources))
+        if source.kind == "image":
+            ranking = rank_suspects(recipe.labels(source.data), source.data)
+        elif source.kind == "labels":
+            ranking = rank_suspects(label_plane(source.data))
+        else:
+            ranking = rank_suspects(trace(source, recipe))
+        own = compared[place] if len(compared) == len(sources) else None
+        rows = zip(ranking["label"].astype(str), ranking["score"], ranking["reasons"], strict=True)
+        named = {
+            label: word
+            for label, score, reasons in rows
+            if score >= _LEAST_SCORE
+            and (own is None or label in own)
+            and (word := next((word for start, word in _WRONG.items() if reasons.startswith(start)), ""))
+        }
+        found.append(named)
+    return found
+
+
+def _with_checks(shown: DisplayedResult, result: Comparison) -> DisplayedResult:
+    return prepared(replace(shown, result=result))

@@ -1,0 +1,134 @@
+"""Nothing made by hand is lost: corrections save themselves and come back; closing warns of all the rest."""
+
+import npe2
+import numpy as np
+import pytest
+import tifffile
+from napari.components import ViewerModel
+
+from fault_makers import ODD, faulty
+from image_makers import spots
+from napari_shape_ensembles import Settings
+from napari_shape_ensembles.io import read_image, read_log
+from napari_shape_ensembles.viewer import close_confirmation
+from napari_shape_ensembles.viewer.close_confirmation import loss_warnings
+from napari_shape_ensembles.viewer.session import Session
+
+
+@pytest.fixture
+def labels_file(tmp_path):
+    """A file of labels with a hole in one of them."""
+    path = tmp_path / "nuclei.tif"
+    tifffile.imwrite(path, faulty("hole")[0].astype(np.uint16))
+    return path
+
+
+@pytest.fixture
+def inspected(qtbot):
+    """Return a function that opens the labels in a new viewer and inspects them."""
+    tasks = []
+
+    def inspect(path):
+        npe2.PluginManager.instance().discover()
+        model = ViewerModel()
+        model.canvas.size = 600, 800
+        model.open(path, plugin="napari", layer_type="labels")
+        session = Session.of(model)
+        session.choices.set(settings=Settings(landmarks=50, rank=10, permutations=199))
+        task = session.inspection
+        tasks.append((model, task))
+        task.activate()
+        task.run()
+        qtbot.waitUntil(lambda: not task.busy, timeout=30_000)
+        assert task.result is not None, task.message
+        return session
+
+    yield inspect
+    for _, task in tasks:
+        task.deactivate()
+
+
+def done(task, qtbot, action):
+    action()
+    qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=30_000)
+
+
+def test_corrections_save_themselves_and_come_back(labels_file, inspected, qtbot):
+    given = labels_file.read_bytes()
+    session = inspected(labels_file)
+    task = session.inspection
+    saved = labels_file.with_name("nuclei.corrected.tif")
+    task.go_to(0)
+    assert task.current == (0, ODD)
+    assert not saved.exists()
+    done(task, qtbot, task.fix)
+    assert labels_file.read_bytes() == given
+    np.testing.assert_array_equal(read_image(saved).pixels, task.review.corrected[0].labels)
+    assert read_log(saved)["action"].tolist() == ["fill holes"]
+    assert task.saved_as == "Saved automatically: nuclei.corrected.tif, beside nuclei.tif."
+    assert loss_warnings(session) == []
+    filled = task.review.corrected[0].labels.copy()
+    # In another session, the corrections are there again, can be undone, and continue in the same file.
+    session = inspected(labels_file)
+    task = session.inspection
+    copy = session.choices.layers["nuclei corrected"]
+    np.testing.assert_array_equal(copy.data, filled)
+    assert "Corrections of nuclei.corrected.tif are continued" in task.saved_as
+    assert ODD not in task.rows.loc[task.rows["reasons"].str.startswith("hole"), "label"].tolist()
+    assert loss_warnings(session) == []
+    done(task, qtbot, task.undo)
+    np.testing.assert_array_equal(copy.data, faulty("hole")[0])
+    np.testing.assert_array_equal(read_image(saved).pixels, faulty("hole")[0])
+
+
+def test_corrections_of_labels_that_were_changed_since_are_kept_apart(labels_file, inspected, qtbot):
+    task = inspected(labels_file).inspection
+    task.go_to(0)
+    done(task, qtbot, task.fix)
+    saved = labels_file.with_name("nuclei.corrected.tif")
+    before = saved.read_bytes()
+    tifffile.imwrite(labels_file, faulty("hole")[0].T.astype(np.uint16))
+    task = inspected(labels_file).inspection
+    assert task.saved_as == ""
+    assert not task.review.corrected[0].changes
+    task.go_to(0)
+    done(task, qtbot, task.fix)
+    assert saved.read_bytes() == before
+    assert labels_file.with_name("nuclei.corrected 2.tif").exists()
+
+
+def test_closing_warns_of_everything_made_by_hand(model, qtbot, tmp_path):
+    session = Session.of(model)
+    for seed, name in ((1, "one"), (2, "two")):
+        model.add_image(spots(seed, rows=3), name=name)
+    model.add_labels(faulty("hole")[0], name="nuclei")
+    session.attach()
+    session.design.connect_events()
+    assert loss_warnings(session) == []
+    one = model.layers["one"]
+    session.choices.exclusions.toggle(one, "3", session.choices.recipe)
+    assert loss_warnings(session) == [close_confirmation.EXCLUSIONS.format("1 curve")]
+    session.choices.exclusions.clear()
+    session.design.write([(one, "group", "wild type")])
+    assert loss_warnings(session) == [close_confirmation.GROUPS]
+    session.design_work.save(tmp_path / "design.csv")
+    qtbot.waitUntil(lambda: not session.design_work.busy, timeout=10_000)
+    assert loss_warnings(session) == []
+    session.segmentation.activate()
+    session.segmentation.image.choose(one)
+    session.learning.paint()
+    model.layers["one examples"].data_setitem((np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3)), 2)
+    assert loss_warnings(session) == [close_confirmation.EXAMPLES.format("one")]
+    model.layers.remove("one examples")
+    task = session.inspection
+    task.activate()
+    task.a.choose(model.layers["nuclei"])
+    task.run()
+    qtbot.waitUntil(lambda: not task.busy, timeout=30_000)
+    task.go_to(0)
+    done(task, qtbot, task.fix)
+    assert "in no file yet" in task.saved_as
+    assert loss_warnings(session) == [close_confirmation.CORRECTIONS.format("nuclei corrected")]
+    for part in (task, session.segmentation):
+        part.deactivate()
+    session.detach()

@@ -1,0 +1,112 @@
+"""Strokes of a brush as mouse events on the canvas: each reaches the image under the pointer, whatever is refreshed."""
+
+import time
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QEvent, QPointF, Qt
+from qtpy.QtGui import QMouseEvent
+from qtpy.QtWidgets import QApplication
+
+from docks import press
+from image_makers import spots
+from napari_shape_ensembles import segment
+from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
+from napari_shape_ensembles.viewer.session import Session
+
+_INTERVAL = 0.011  # in seconds: vispy drops moves that follow faster
+BUTTON = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def viewer(make_napari_viewer):
+    viewer = make_napari_viewer(show=True)
+    viewer.window.resize(800, 500)
+    QApplication.processEvents()
+    viewer.window._qt_viewer.canvas.native.setUpdatesEnabled(False)  # drawing is slow, and not needed for its events
+    return viewer
+
+
+def stroke(viewer, layer, places):
+    """Draw with the pressed button through pixels of a layer, as the mouse does."""
+    canvas = viewer.window._qt_viewer.canvas.native
+    frame = Session.of(viewer).comparison.side_by_side.frames((canvas.width(), canvas.height()))[layer]
+    points = [frame.on_canvas(np.array([layer.data_to_world(place)]))[0][::-1] for place in places]
+    kinds = [QEvent.Type.MouseButtonPress, *[QEvent.Type.MouseMove] * (len(points) - 1), QEvent.Type.MouseButtonRelease]
+    for kind, point in zip(kinds, [*points, points[-1]], strict=True):
+        held = Qt.MouseButton.NoButton if kind == QEvent.Type.MouseButtonRelease else BUTTON
+        button = Qt.MouseButton.NoButton if kind == QEvent.Type.MouseMove else BUTTON
+        where = QPointF(*point)
+        everywhere = QPointF(canvas.mapToGlobal(where.toPoint()))
+        time.sleep(_INTERVAL)
+        event = QMouseEvent(kind, where, everywhere, button, held, Qt.KeyboardModifier.NoModifier)
+        QApplication.sendEvent(canvas, event)
+    QApplication.processEvents()
+
+
+def test_no_stroke_is_lost_or_misplaced_while_outlines_are_renewed(viewer, qtbot):
+    image = spots(1, rows=3, noise=0.05)
+    labels = segment(image)
+    viewer.add_image(image, name="field")
+    viewer.add_labels(labels, name="nuclei")
+    qtbot.addWidget(dock := InspectCurves(viewer))
+    task = dock.inspection
+    task.a.choose(viewer.layers["nuclei"])
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        press(dock.run_button, qtbot)
+    task.go_to(0)
+    task.fix("redraw")
+    copy = viewer.layers["nuclei corrected"]
+    assert (copy.mode, viewer.layers.selection.active) == ("paint", copy)
+    copy.brush_size, copy.selected_label, copy.preserve_labels = 1, 99, False
+    camera = tuple(viewer.scene.camera.center), viewer.scene.camera.zoom
+    refreshed, expected = [], labels.copy()
+    task.layers_changed.connect(lambda: refreshed.append(1), check_nargs=False)
+    rng = np.random.default_rng(0)
+    for number in range(200):
+        row, column = rng.integers(2, np.array(labels.shape) - 5)
+        stroke(viewer, copy, [(row, column), (row, column + 2)])
+        expected[row, column : column + 3] = 99
+        if number % 20 == 0:  # the outlines are renewed while the next strokes are drawn
+            qtbot.waitUntil(lambda: task.update_runner.busy, timeout=5000)
+        if number % 40 == 39:
+            qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=20_000)
+        assert (copy.mode, viewer.layers.selection.active) == ("paint", copy)
+    qtbot.waitUntil(lambda: np.array_equal(task.review.corrected[0].labels, expected), timeout=20_000)
+    np.testing.assert_array_equal(copy.data, expected)
+    assert len(refreshed) >= 5
+    assert (tuple(viewer.scene.camera.center), viewer.scene.camera.zoom) == camera
+    qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=20_000)
+
+
+def test_a_stroke_goes_to_the_image_under_the_pointer(viewer, qtbot):
+    for seed, name in ((1, "one"), (2, "two")):
+        viewer.add_image(spots(seed, rows=3), name=name)
+    bench = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")[1]
+    session = bench.session
+    bench.show_part("Outlines")
+    page = bench.pages["Outlines"].show_tab(0)
+    qtbot.waitUntil(lambda: len(session.segmentation.verdict.counts) == 2, timeout=60_000)
+    qtbot.waitUntil(lambda: viewer.canvas.grid.enabled and not session.proposing.busy, timeout=60_000)
+    session.segmentation.image.choose(viewer.layers["two"])
+    qtbot.waitUntil(lambda: not session.segmentation.previewer.busy, timeout=60_000)
+    press(page.by_example.paint, qtbot)
+    two = viewer.layers["two examples"]
+    diameter = np.sqrt(4 * np.median(np.bincount(session.segmentation.preview.labels.ravel())[1:]) / np.pi)
+    assert two.brush_size == round(diameter / 3)
+    session.segmentation.image.choose(viewer.layers["one"])
+    press(page.by_example.paint, qtbot)
+    viewer.window._qt_viewer.canvas.native.setUpdatesEnabled(True)  # the cells of the grid are laid out by drawing
+    qtbot.wait(500)
+    viewer.layers["one examples"].brush_size = two.brush_size = 1
+    for name, place in (("two", (10, 12)), ("one", (20, 22)), ("two", (30, 32)), ("one", (40, 42))):
+        qtbot.wait(50)
+        stroke(viewer, viewer.layers[name], [place, place])
+        assert viewer.layers.selection.active is viewer.layers[f"{name} examples"]
+    for name, places in (("two", [(10, 12), (30, 32)]), ("one", [(20, 22), (40, 42)])):
+        painted = np.argwhere(viewer.layers[f"{name} examples"].data)
+        np.testing.assert_allclose(painted, places, atol=1 / viewer.scene.camera.zoom)  # a pixel of the screen
+    press(page.by_example.background, qtbot)
+    qtbot.wait(50)
+    stroke(viewer, viewer.layers["one"], [(50, 52), (50, 52)])
+    assert (viewer.layers["one examples"].data == 1).sum() == 1
