@@ -13,7 +13,7 @@ import numpy as np
 from .._types import Real
 from ..mmd.kernel import Kernel
 from ..shapes import spd
-from ..shapes.lobes import BANDS, band_amplitudes, hull_measures
+from ..shapes.lobes import BANDS, band_amplitudes, hull_measures, without_finer_waves
 from ..words import counted
 from .settings import Settings
 
@@ -72,13 +72,16 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
     (N, k + 2) array
         Logarithms of the RMS amplitudes of the k `BANDS` that n landmarks, and the pixels, resolve; of the fraction of
         its convex hull that an outline does not fill; of its excess squared length over a circle of equal area; 0 for
-        the last two if pixels are too coarse for them. All are invariant to linear maps of an outline.
+        the last two if pixels are too coarse for them. These two are of outlines without the waves that the pixels do
+        not resolve. All are invariant to linear maps of an outline.
     """
     n = undulation.shape[1]
     held = [band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes]
     floor = max(_MIN_AMPLITUDE, 10 * known)
     found = np.empty((len(undulation), len(held) + 2))
     np.hypot(band_amplitudes(undulation, held), floor, out=found[:, :-2])
+    if lobes < BANDS[-1][1]:  # errors of pixels are concavities of their own, the more the finer the waves
+        undulation = without_finer_waves(undulation, lobes)
     area, hull, length = hull_measures(undulation).T
     lacking, longer = 1 - area / hull, length**2 / (4 * np.pi * area) - 1
     floor = max(_MIN_CONCAVITY, 10 * known)

@@ -35,9 +35,8 @@ _MIN_GRID_PLACES, _GRID_ERROR = 8, 0.02
 _LEAST_PIXEL = 0.25
 # Simulated smoothing is a multiple of this, in pixels, and no less than the second number.
 _SMOOTHING_STEP, _LEAST_SMOOTHING = 0.125, 0.5
-# Errors of pixels add up as variances; those of oblong pixels, correlated over longer parts of an outline, as lengths
-# to this power.
-_OBLONG_POWER = 2.4
+# Errors of pixels, which are correlated along an outline, add up as lengths to this power (measured).
+_ERROR_POWER = 2.4
 # Outlines that are rasterized together.
 _BLOCK = 256
 
@@ -307,12 +306,10 @@ def _thinned(curve: Real, count: int) -> Real:
 def _simulation(own: Precision, wanted: Precision) -> tuple[Real, Real]:
     """Pixels (N, 2), and smoothing in these pixels (N, 2), that turn outlines into those of the precision wanted.
 
-    Variances of filters add up, and those of the errors of pixels nearly do.
+    Variances of filters add up.
     """
     coarse = np.maximum(wanted.pixel, own.pixel)
-    oblong = coarse.max(axis=1, keepdims=True) > _TOLERANCE * coarse.min(axis=1, keepdims=True)
-    power = np.where(oblong, _OBLONG_POWER, 2)
-    pixel = np.maximum(coarse**power - own.pixel**power, 0) ** (1 / power)
+    pixel = np.maximum(coarse**_ERROR_POWER - own.pixel**_ERROR_POWER, 0) ** (1 / _ERROR_POWER)
     pixel = np.maximum(pixel, _LEAST_PIXEL * np.maximum(coarse, coarse.max(axis=1, keepdims=True) / 4))
     lacking = np.sqrt(np.maximum(wanted.smoothing**2 - own.smoothing**2, 0))
     sigma = np.maximum(_SMOOTHING_STEP * np.rint(lacking / pixel / _SMOOTHING_STEP), _LEAST_SMOOTHING)
