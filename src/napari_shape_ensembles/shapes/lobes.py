@@ -163,8 +163,8 @@ def coarse_waves(undulation: Real, most: int) -> Complex:
 def without_finer_waves(undulation: Real, lobes: float) -> Real:
     """Forms (N, n, 2), traversed in either direction, without the waves that pixels do not resolve.
 
-    Outlines are smoothed along their length by a Gaussian filter that leaves 1/e of a wave of this many lobes. Unlike a
-    sharp limit, it makes no concavity: convex outlines stay convex.
+    Outlines are smoothed along their length by a Gaussian filter that leaves 1/e of a wave of this many periods.
+    Unlike a sharp limit, it makes no concavity: convex outlines stay convex.
     """
 
     def of_block(part: slice) -> Real:
