@@ -93,7 +93,9 @@ def _object(kind: str, rng: np.random.Generator, rows: np.ndarray, columns: np.n
         case _:
             turns, waves = np.arctan2(v, u), rng.normal(0, 0.09, (2, 4))
             order = np.arange(2, 6)[:, None, None]
-            shape = sum(wave[:, None, None] * turn(order * turns) for wave, turn in zip(waves, (np.cos, np.sin)))
+            shape = sum(
+                wave[:, None, None] * turn(order * turns) for wave, turn in zip(waves, (np.cos, np.sin), strict=True)
+            )
             return np.hypot(u, v) < size * (1 + shape.sum(axis=0))
 
 

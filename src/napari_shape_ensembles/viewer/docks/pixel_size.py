@@ -63,7 +63,7 @@ class PixelSize(QWidget):
         self.length.setDecimals(_DECIMALS)
         self.length.setToolTip("Length written at the scale bar, in the unit above.")
         pass_wheel(self.length)
-        self.draw = button("&Draw along it", "Click both ends of the scale bar in the image, or drag from one to the other.")
+        self.draw = button("&Draw along it", "Click both ends of the scale bar in the image, or drag between them.")
         self.message = wrapped_label()
         rows = QFormLayout(self)
         rows.addRow("Layer", self.layer)
