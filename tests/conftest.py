@@ -108,19 +108,6 @@ def orix():
         pytest.importorskip("orix.quaternion").Orientation  # noqa: B018 (orix imports lazily, on attribute access)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """Dask client of a local cluster of two worker processes, without dashboard."""
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 @pytest.fixture
 def blank_figures(monkeypatch):
     """Replace the figures of a report by blank ones, for tests of anything else: takes a tenth of the time."""
