@@ -1,4 +1,4 @@
-"""Studies on executors, and learning from a memory map or on Dask workers, give the results of a serial run in memory."""
+"""Studies on executors, and learning from a memory map or on workers, give the results of a serial run in memory."""
 
 import os
 import sys
