@@ -110,7 +110,7 @@ def orix():
 
 @pytest.fixture
 def blank_figures(monkeypatch):
-    """Replace the figures of a report by blank ones, for tests of anything else: takes a tenth of the time."""
+    """Replace the figures of a report, which tests/explanation/test_report.py draws, by blank ones."""
     from matplotlib.figure import Figure
 
     from napari_shape_ensembles.explanation import figures, report
@@ -121,7 +121,11 @@ def blank_figures(monkeypatch):
 
 @pytest.fixture(scope="session")
 def blank_savefig():
-    """Return a context manager in which figures are created but saved blank, as rendering is slow."""
+    """Return a context manager in which figures are created but saved blank, as rendering takes a second for each.
+
+    For tests of other outputs: tests/explanation/test_report.py, tests/studies/test_figures.py, tests/test_documents.py
+    (tutorials) and tests/test_cli.py (`pairs`) render them.
+    """
 
     @contextmanager
     def within():
