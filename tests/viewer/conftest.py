@@ -74,16 +74,17 @@ def signatures_read_once():
 @pytest.fixture(scope="session", autouse=True)
 def events_read_directly():
     """Read `events` of napari's models past pydantic, which takes ten times as long, thousands of times a test."""
-    slow = EventedModel.events
+    name = "events"
+    slow, private = getattr(EventedModel, name), f"_{name}"
 
     def events(model):
         try:
-            return object.__getattribute__(model, "__pydantic_private__")["_events"]
+            return object.__getattribute__(model, "__pydantic_private__")[private]
         except (AttributeError, KeyError, TypeError):  # not yet initialized
             return slow.fget(model)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(EventedModel, "events", property(events))
+        patch.setattr(EventedModel, name, property(events))
         yield
 
 
