@@ -1,6 +1,7 @@
 """The inspection task without a dock: ranking, exclusions, inputs, layers, and error messages."""
 
 import gc
+import json
 import weakref
 
 import npe2
@@ -15,6 +16,7 @@ from napari_shape_ensembles import Outlines, Settings, rank_suspects, segment
 from napari_shape_ensembles.io import read_calibration
 from napari_shape_ensembles.io.calibration import StackAxes, read_axes
 from napari_shape_ensembles.outlines.reasons import BY_HAND
+from napari_shape_ensembles.viewer.files import read_curve_layers
 from napari_shape_ensembles.viewer.inputs import OWN, source_of, trace, trace_sides
 from napari_shape_ensembles.viewer.inspecting import AGREE
 from napari_shape_ensembles.viewer.session import Session
@@ -242,6 +244,41 @@ def test_excluded_shapes_are_omitted_everywhere(model):
     source = source_of(layer, model.dims)
     assert len(source.data) == 2
     assert source.left_out == {BY_HAND: 1}
+
+
+def test_outlines_are_edited_in_their_layer_and_written_to_the_format_they_came_in(task, model, qtbot, tmp_path):
+    """Of a file of labelme, one inside another is moved and a third deleted; all else in the file is kept."""
+    squares = (5, 5, 20), (9, 9, 5), (50, 5, 9)
+    boxes = [[[x, y], [x + side, y], [x + side, y + side], [x, y + side]] for x, y, side in squares]
+    shapes = [{"label": "cell", "points": box, "shape_type": "polygon"} for box in boxes]
+    shapes.insert(1, {"label": "crack", "points": boxes[0][:2], "shape_type": "line"})
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"version": "5", "flags": {"done": True}, "shapes": shapes, "imagePath": "x.png"}))
+    ((data, options, _),) = read_curve_layers(str(path))
+    layer = model.add_shapes(data, **options)
+    ended(task, qtbot, task.run)
+    assert task.rows["reasons"].tolist() == ["lies inside another curve"]
+    task.go_to(0)
+    task.fix()
+    assert (model.layers.selection.active, layer.mode, layer.selected_data) == (layer, "direct", {1})
+    layer.data = [layer.data[0], layer.data[1] + 30, layer.data[2]]
+    layer.selected_data = {2}
+    layer.remove_selected()
+    assert task.to_save() == {0: str(path)}
+    ended(task, qtbot, lambda: task.save({0: tmp_path / "x.corrected.json"}))
+    assert task.message == "Saved as x.corrected.json."
+    written = json.loads((tmp_path / "x.corrected.json").read_text())
+    assert written["flags"] == {"done": True}
+    assert [one["shape_type"] for one in written["shapes"]] == ["polygon", "line", "polygon"]
+    assert written["shapes"][:2] == shapes[:2]
+    np.testing.assert_allclose(written["shapes"][2]["points"], np.array(boxes[1]) + 30)
+
+
+def test_outlines_without_a_suspect_are_inspected(task, model, qtbot):
+    model.add_shapes([np.array([[0, 0], [0, 9], [9, 9], [9, 0]])], shape_type="polygon")
+    ended(task, qtbot, task.run)
+    assert task.result is not None, task.message
+    assert len(task.rows) == 0
 
 
 def test_cached_outlines_are_kept_when_a_curve_is_excluded(model):
