@@ -163,7 +163,7 @@ def not_image(image: ArrayLike) -> NotImage:
     (slice(0, 180, None), slice(0, 200, None))
     """
     plane = gray_plane(unmasked(image, "the image"))
-    key = plane.shape, plane.dtype.str, blake2b(np.ascontiguousarray(plane)).digest()
+    key = plane.shape, plane.dtype.str, blake2b(np.ascontiguousarray(plane).view(np.uint8).data).digest()
     if (found := _recent.pop(key, None)) is None:
         found = _found_in(plane)
     _recent[key] = found
