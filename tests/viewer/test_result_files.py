@@ -381,6 +381,7 @@ def test_an_invalid_stored_view_is_reported(finished_dock, qtbot, tmp_path, answ
 
 
 def test_open_tells_files_apart_by_their_content(bare_dock, qtbot, tmp_path, answer, monkeypatch):
+    npe2.PluginManager.instance().discover()
     session, opened = bare_dock.session, []
     for owner, method in ((session.learning, "load"), (session.design_work, "open"), (session, "open_reference")):
         monkeypatch.setattr(owner, method, lambda path, method=method: opened.append((method, path.name)))
@@ -392,7 +393,7 @@ def test_open_tells_files_apart_by_their_content(bare_dock, qtbot, tmp_path, ans
         answer(tmp_path / name)
         choose_menu_entry(bare_dock.files, "Open", qtbot)
     assert opened == [("load", "a.npz"), ("open_reference", "b.npz"), ("open", "c.csv")]
-    assert [layer.name for layer in bare_dock.viewer.layers][-1] == "d"
+    assert "d" in bare_dock.viewer.layers
 
 
 # Writing -------------------------------------------------------------------------------------------------------

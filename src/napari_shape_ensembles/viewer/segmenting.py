@@ -153,6 +153,8 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._labels_debouncer.stop()
             self.converter.cancel()
             self._clear_preview()
+            if not self._removal_runner.busy:  # else last
+                self._hide_converted()
 
     def _on_image_chosen(self) -> None:
         chosen = self.image.chosen()
@@ -476,6 +478,8 @@ class SegmentationTask(Task[list[Ensemble]]):
                 yield None
             self.layers_changed.emit()
             yield None
+        if not self.is_preview_pending:  # no preview will be renewed
+            self._hide_converted()
 
     def finish_removal(self) -> None:
         """Complete the removal of preview layers at once."""
