@@ -210,15 +210,9 @@ def has_answer(comparison):
 
 def single(walk):
     """From one image to its outlines as layers."""
-    bench = walk.bench
-    page, segmentation = bench.pages["Outlines"].show_tab(0), bench.session.segmentation
-    proposing = bench.session.proposing
-    walk.click(bench.next, lambda: segmentation.verdict.counts and not proposing.is_choosing, "look at the outlines")
-    fold = next(one for one in page.findChildren(QAbstractButton) if "keep as layers" in one.text())
-    walk.click(fold, words="unfold")
-    page.scroll.ensureWidgetVisible(page.run_button)
-    walk.loop(100)
-    walk.click(page.run_button, lambda: segmentation.has_result and not segmentation.busy, "make layers")
+    bench, segmentation = walk.bench, walk.bench.session.segmentation
+    walk.click(bench.next, lambda: bench.next.isEnabled() and "Make" in bench.next.text(), "look at the outlines")
+    walk.click(bench.next, lambda: segmentation.has_result and not segmentation.busy, "make layers")
 
 
 def mask(walk):

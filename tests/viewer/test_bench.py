@@ -314,6 +314,9 @@ def test_a_line_of_the_choices_leads_to_their_form(bench_of_two):
 def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model, qtbot, shown):
     session, page = bench.session, bench.pages["Images"]
     set_choices(session.choices, **QUICK, significance=0.05)
+    page.refresh()
+    press(page.grouped.button, qtbot)  # grouped by their names when the bench was opened
+    qtbot.waitUntil(lambda: "– · b_1" in captions(model).values(), timeout=5000)
     page.pattern.setText("{group}_{replicate}")
     press(page.fill, qtbot)
     assert list(session.design.groups()) == ["a", "b", "c"]

@@ -14,7 +14,6 @@ from ..comparison.design import IMAGE
 from ..comparison.saved import COMPARISON, EXPERIMENT, REFERENCE
 from ..io import SettingsFile, load_settings, save_settings
 from ..outlines.learned import FORMAT as MODEL
-from .choices import PLUGIN
 from .comparing import ENDING, paths_of_sides
 from .experimenting import ENDING as _ENDING
 from .files import prefer_own_reader
@@ -24,8 +23,8 @@ from .referring import ENDING as OF_REFERENCE
 from .session import Session
 from .task import saved_message
 
-# All that the bench reads; other programs' files of outlines are opened too.
-_READABLE = {"Files of the bench (*.npz *.toml *.csv *.parquet)": "", "All files (*)": ""}
+# All that the bench reads, except images and outlines, which napari opens.
+_READABLE = {"Files of the bench (*.npz *.toml *.csv)": "", "All files (*)": ""}
 # Columns of coordinates, which a table of groups does not have.
 _COORDINATES = {"axis-0", "row", "x", "y", "vertex-index"}
 _COMPARISONS = {"Comparison (*.npz)": ENDING}
@@ -64,7 +63,7 @@ class Dialogs:
         }
 
     def open_entry(self) -> Entries:
-        words = "Open any file of the bench: a result, reference, model, settings, a table of groups, or outlines"
+        words = "Open any file of the bench: a result, reference, model, settings, or a table of groups"
         return {"&Open …": (self.open, words)}
 
     def settings_entries(self) -> Entries:
@@ -155,7 +154,7 @@ class Dialogs:
             self._session.comparison.report(path)
 
     def open(self) -> None:
-        """Open a file that the bench writes, or outlines; what it is, is seen from its content."""
+        """Open a file that the bench writes; what it is, is seen from its content."""
         if (path := self._ask_open_path()) is None:
             return
         session, ending = self._session, path.suffix.lower()
@@ -171,8 +170,8 @@ class Dialogs:
             prefer_own_reader()
             session.open_result(path)
         else:
-            with self._errors_shown():
-                session.choices.viewer.open(str(path), plugin=PLUGIN)
+            words = "is not a file of the bench: open images and outlines by napari's File menu, or drop them on it"
+            self._show_message(f"⚠ {path.name} {words}.", "")
 
     def save_settings(self) -> None:
         path, choices = self._ask_save_path("Save settings", "settings.toml", _SETTINGS), self._session.choices
