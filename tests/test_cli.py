@@ -132,7 +132,7 @@ def test_whole_replicates_of_a_column_are_permuted_and_again_in_a_rerun(tmp_path
     assert "compare(a, b, replicate='plant'), on the command line --replicate 'plant'" in done.stderr
     done = run(*arguments, "--replicate", "plant", "-o", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
-    assert "3 and 3 replicates" in done.stdout
+    assert "a (3 replicates, 12 curves) and b (3 replicates, 12 curves)" in done.stdout
     saved = Comparison.load(tmp_path / "r" / "result.comparison.npz")
     assert (saved.permuted, saved.replicates.tolist()) == ("replicates", np.repeat(np.arange(6), 4).tolist())
     assert run("rerun", tmp_path / "r" / "result.comparison.npz").exit_code == 0
