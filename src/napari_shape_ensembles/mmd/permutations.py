@@ -84,7 +84,7 @@ class Labellings:
         weights -= self.first / self.total
         return weights
 
-    def single_weights(self, which: slice) -> Single:
+    def single_weights(self, which: slice | Index) -> Single:
         """The same in single precision."""
         return self.indicators(which) - np.float32(self.first / self.total)
 
