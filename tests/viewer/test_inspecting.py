@@ -315,7 +315,7 @@ def fixed(task, qtbot, *options):
 def test_a_correction_changes_a_copy_and_retraces_its_outline(reviewed, model, qtbot):
     given = model.layers["nuclei"].data.copy()
     before = model.layers["nuclei inspected"]
-    excluded = int(reviewed.rows.index[reviewed.rows["label"] == 7][0])
+    excluded = int(reviewed.rows.index[reviewed.rows["label"] == 10][0])
     reviewed.exclude(excluded, True)
     fixed(reviewed, qtbot)
     copy = model.layers["nuclei corrected"]
@@ -325,7 +325,7 @@ def test_a_correction_changes_a_copy_and_retraces_its_outline(reviewed, model, q
     now = model.layers["nuclei inspected"]
     assert now is not before
     assert now.features.set_index("id").loc[ODD, "reasons"] == ""
-    assert now.features.loc[now.features["excluded"], "id"].tolist() == [7]
+    assert now.features.loc[now.features["excluded"], "id"].tolist() == [10]
     assert reviewed.changed_since() == []
     reviewed.undo()
     qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
@@ -504,18 +504,18 @@ def test_labels_of_both_samples_are_saved_in_turn(task, model, qtbot, tmp_path):
     task.b.choose(model.layers["two"])
     ended(task, qtbot, task.run)
     for image in (0, 1):
-        task.go_to(task.rows.index[(task.rows["image"] == image) & (task.rows["label"] == 7)][0])
+        task.go_to(task.rows.index[(task.rows["image"] == image) & (task.rows["label"] == 10)][0])
         fixed(task, qtbot, "delete")
     assert task.to_save() == {0: "one corrected", 1: "two corrected"}
     paths = {image: tmp_path / f"{name}.tif" for image, name in task.to_save().items()}
     ended(task, qtbot, lambda: task.save(paths))
     for path in paths.values():
-        np.testing.assert_array_equal(tifffile.imread(path), np.where(labels == 7, 0, labels))
+        np.testing.assert_array_equal(tifffile.imread(path), np.where(labels == 10, 0, labels))
 
 
 def test_inspection_layers_are_renamed_with_the_inspected_layer(task, model, qtbot):
     labels, image, _ = faulty("hole")
-    labels[labels == 7] = 0  # an object without a label, and therefore without an outline
+    labels[labels == 10] = 0  # an object without a label, and therefore without an outline
     model.add_image(image, name="field")
     model.add_labels(labels, name="nuclei")
     task.choices.design.connect_events()
@@ -580,7 +580,7 @@ def test_rerunning_an_inspection_resumes_corrections_verdicts_and_undo(reviewed,
     before = reviewed.review.counts()
     ended(reviewed, qtbot, reviewed.run)
     assert reviewed.a.chosen() is model.layers["nuclei"]
-    assert reviewed.review.counts() == before == {"all": 65, "right": 1, "wrong": 1, "corrected": 1}
+    assert reviewed.review.counts() == before == {"all": 26, "right": 1, "wrong": 1, "corrected": 1}
     assert deleted.label not in set(reviewed.rows["label"])
     reviewed.go_to(reviewed.rows.index[reviewed.rows["label"] > 0][0])
     fixed(reviewed, qtbot, "delete")
@@ -600,11 +600,11 @@ def test_changed_labels_are_inspected_from_scratch(reviewed, model, qtbot):
     fixed(reviewed, qtbot, "delete")
     model.layers.remove("nuclei corrected")
     ended(reviewed, qtbot, reviewed.run)
-    assert reviewed.review.counts() == {"all": 64, "right": 0, "wrong": 0, "corrected": 0}
+    assert reviewed.review.counts() == {"all": 25, "right": 0, "wrong": 0, "corrected": 0}
     reviewed.go_to(0)
     reviewed.tick(wrong=False)
     changed = model.layers["nuclei"].data.copy()
-    changed[changed == 9] = 0
+    changed[changed == 10] = 0
     model.layers["nuclei"].data = changed
     ended(reviewed, qtbot, reviewed.run)
     assert reviewed.review.counts()["right"] == 0
@@ -804,15 +804,15 @@ def test_the_log_of_a_stack_matches_the_file_and_continues(in_stack, model, qtbo
 
     given = model.layers["nuclei"].data.copy()
     on(ODD, "fill holes")
-    on(7, "merge", 8)
+    on(10, "merge", 11)
     merged = task.review.corrected[0].labels.copy()
-    on(7, "split")
+    on(10, "split")
     on(12, "delete")
     task.undo()
     qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=30_000)
     pixels, log = saved_stack(task, qtbot, tmp_path)
     highest = int(given.max())
-    told = [["fill holes", str(ODD)], ["merge", "7, 8"], ["split", f"7, {highest + 1}"]]
+    told = [["fill holes", str(ODD)], ["merge", "10, 11"], ["split", f"10, {highest + 1}"]]
     assert log_of(log) == [["axis 0 = 1", *one] for one in told]
     np.testing.assert_array_equal(pixels[1] > 0, merged > 0)
     assert (pixels[1] == highest + 1).any()
@@ -844,7 +844,7 @@ def test_a_stroke_is_kept_where_corrected_planes_cross(task, model, qtbot):
     task.go_to(0)
     fixed(task, qtbot, "delete")
     flat = task.layers.copy_of(0)
-    middle = int(np.nonzero(labels == 7)[0].mean())
+    middle = int(np.nonzero(labels == 10)[0].mean())
     model.dims.order = (1, 0, 2)
     model.dims.set_point(1, middle)
     task.a.choose(model.layers["nuclei"])
@@ -855,10 +855,10 @@ def test_a_stroke_is_kept_where_corrected_planes_cross(task, model, qtbot):
     assert upright.data.shape == (40, labels.shape[1])
     for copy, row in ((flat, middle), (upright, 10)):  # where the planes cross
         columns = np.nonzero(copy.data[row] == 0)[0][:3]
-        copy.data_setitem((np.full(3, row), columns), 7)
+        copy.data_setitem((np.full(3, row), columns), 10)
         copy.events.paint(value=[])
         qtbot.waitUntil(lambda: (flat.data[middle] == upright.data[10]).all(), timeout=5000)
-        assert (copy.data[row, columns] == 7).all()
+        assert (copy.data[row, columns] == 10).all()
 
 
 def test_verdicts_on_a_plane_of_a_stack_are_resumed(in_stack, model, qtbot):
