@@ -39,6 +39,7 @@ from .io.sources import (
     counts_of,
     distinct_names,
     files_of,
+    holds_curves,
     images_in,
     labelled,
     naming,
@@ -320,6 +321,14 @@ def compare(
     *,
     reading: Reading,
     groups: Groups = False,
+    replicate: Annotated[
+        str | None,
+        typer.Option(
+            "--replicate",
+            metavar="COLUMN",
+            help="Column of the table of curves that names the specimen, site or well of each: these are permuted.",
+        ),
+    ] = None,
     position: Annotated[
         bool, typer.Option("--position", help="Also test whether shape depends on position within the images.")
     ] = False,
@@ -340,11 +349,12 @@ def compare(
     if scratch is not None:
         check_folder(scratch)
     with _running("comparing", dask) as client:
-        samples, resampled, files, reading = _samples((a, b), reading, groups)
+        samples, files, reading = _samples((a, b), reading, groups)
         if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG_SECONDS:
             echo_error(f"note: the comparison is expected to take {duration(expected)}")
-        result = compare_ensembles(*samples, reading.settings.analysis, scratch=scratch, client=client)
-        result = replace(result, note=resampled or result.note)
+        result = compare_ensembles(
+            *samples, reading.settings.analysis, replicate=replicate, scratch=scratch, client=client
+        )
     if out is not None:
         with _writing(out, COMPARISON) as written:
             written += write_comparison(out, replace(result, inputs=inputs_of(files, reading)))
@@ -599,14 +609,17 @@ def segment(
 
 @command()
 def inspect(
-    labels: Annotated[Path, typer.Argument(help="Label image to inspect.")],
+    labels: Annotated[Path, typer.Argument(help="Label image to inspect, or a file of outlines.")],
     out: Out,
     image: Annotated[
         Path | None, typer.Option(help="Image that was segmented; without it, fewer faults are detected.")
     ] = None,
     ticks: Annotated[
         Path | None,
-        typer.Option(help="CSV with the columns label and status (right or wrong); the other labels are ranked again."),
+        typer.Option(
+            help="CSV with the columns label and status (right or wrong); the other labels are ranked again. Of a file "
+            "of outlines, a copy without the wrong ones is written, in its format."
+        ),
     ] = None,
     first: Annotated[int, typer.Option(min=0, help="Number of labels to print.")] = 10,
     memory: Memory = None,
@@ -617,6 +630,11 @@ def inspect(
     from .io.design import read_small_table
     from .io.results import write_table
 
+    if holds_curves(labels):
+        if image is not None:
+            raise ContentError(f"{labels.name} holds outlines, which are ranked without an image: omit --image")
+        _inspect_outlines(labels, out, ticks, first, memory, force)
+        return
     if image is not None and image.exists() and labels.exists() and image.samefile(labels):
         raise ContentError(f"{image} is given as labels and as image: give the image that was segmented, or omit it")
     plane = _image_file(labels, memory, labels=True)
@@ -645,6 +663,38 @@ def inspect(
         echo(f"{counted(len(tables[1]), 'object')} without a label")
     elif seen is not None:
         echo_error("note: objects without a label are recognized by those with one: there are none")
+
+
+def _inspect_outlines(path: Path, out: Path, ticks: Path | None, first: int, memory: float | None, force: bool) -> None:
+    """Rank the outlines of a file; those said to be wrong are left out of a copy in its format."""
+    from .inspection import rank_suspects
+    from .io.curve_files import read_curves, without, write_curves
+    from .io.design import read_small_table
+    from .io.layouts import ending_of
+    from .io.results import write_table
+
+    check_folder(out)
+    annotated = ending_of(path)
+    ending = annotated or path.suffix
+    names = [f"{path.stem}.suspects.csv", *([f"{path.stem}.corrected{ending}"] if ticks else [])]
+    _check_outputs(out, names, [one for one in (path, ticks) if one], force)
+    table = read_curves(path, memory=memory)
+    with _running("inspecting"), naming(path.name):
+        ranking = rank_suspects(table.ensemble)
+    corrected = without(table, read_small_table(ticks)) if ticks else table
+    out.mkdir(parents=True, exist_ok=True)
+    with _writing(out, names) as written:
+        write_table(out / names[0], ranking)
+        if ticks:
+            write_curves(out / names[1], corrected, original=path if annotated else None)
+        written += [out / name for name in names]
+    noted = int((ranking["reasons"] != "").sum())
+    echo(f"{path.name}: {counted(len(ranking), 'outline')}, {noted} flagged for review")
+    for label, score, reasons in ranking.head(first).itertuples(index=False):
+        echo(f"{label}: {score:.2f} {reasons}".rstrip())
+    if ticks:
+        gone = len(table.ensemble) - len(corrected.ensemble)
+        echo(f"{names[1]}: without {counted(gone, 'outline')} said to be wrong")
 
 
 def _image_file(path: Path, memory: float | None, *, labels: bool) -> Any:
@@ -740,9 +790,8 @@ def landscape(
     grid = _grid(ranks, landmarks)
     names = _study_files(out, "landscape", (a, b), force, table)
     with _running("landscape", dask) as executor:
-        samples, resampled, _, reading = _samples((a, b), reading, groups)
+        samples, _, reading = _samples((a, b), reading, groups)
         found = decision_landscape(*samples, **grid, settings=reading.settings.analysis, executor=executor)
-        found = replace(found, note=resampled or found.note)
     _write_study(out, names, found, plot_landscape, {"curves": dict(zip("ab", found.sizes, strict=True))})
     _write_table(table, samples)
     echo(found.summary())
@@ -956,14 +1005,12 @@ def _tell(result: Any, sentences: Sequence[str] = (), before: Sequence[str] = ()
 
 def _samples(
     places: tuple[Path, Path], reading: Reading, groups: bool
-) -> tuple[tuple[Any, Any], str, list[list[Path]], Reading]:
+) -> tuple[tuple[Any, Any], list[list[Path]], Reading]:
     """Read one ensemble per sample; that of a folder is named after it, made unique by parent folder.
 
     Returns
     -------
     samples : (Ensemble, Ensemble)
-    note : str
-        On resampling of several images to one pixel size.
     files : list of list of Path
         Of each sample.
     reading : Reading
@@ -972,18 +1019,17 @@ def _samples(
     files = [files_of(place, groups=groups, labels=bool(reading.labels), tell=reading.tell) for place in places]
     ensembles, reading = read_images([*files[0], *files[1]], reading)
     if not groups:
-        return (ensembles[0], ensembles[1]), "", files, reading
+        return (ensembles[0], ensembles[1]), files, reading
     from .outlines import Ensemble
-    from .outlines.resolution import at_one_pixel_size
 
-    a, b, note = at_one_pixel_size(ensembles[: len(files[0])], ensembles[len(files[0]) :])
     one, other = _names_of(places)
-    samples = Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)
+    first = len(files[0])
+    samples = Ensemble.pooled(ensembles[:first], name=one), Ensemble.pooled(ensembles[first:], name=other)
     if max(len(set(sample.images)) for sample in samples) > 1:
         of_curves = reading.settings.analysis.permute == "curves"
         what = "outlines are permuted: the result holds for these images only" if of_curves else ""
         echo_error(f"note: {what or 'whole images are permuted'}")
-    return samples, note, files, reading
+    return samples, files, reading
 
 
 def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:

@@ -17,7 +17,6 @@ from ..comparison.result import software_versions
 from ..comparison.samples import comparable
 from ..comparison.saved import EXPERIMENT, LAYOUT, REFERENCE
 from ..outlines import Ensemble, ObjectModel, Outlines
-from ..outlines.resolution import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -277,15 +276,17 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
         sides: list[list[Ensemble]] = [[], []]
         for one, file in zip(traced, saved.inputs.files, strict=True):
             sides[file.sample].append(one)
-        if max(map(len, sides)) > 1:
-            sides[0], sides[1], _ = at_one_pixel_size(*sides)
         a, b = (
             own[0] if len(own) == 1 else Ensemble.pooled(own, name=name)
             for own, name in zip(sides, (saved.a.name, saved.b.name), strict=True)
         )
-        outlines = {side: one.vertices for side, one in zip("ab", comparable(a, b)[:2], strict=True)}
+        a, b, _ = comparable(a, b)
+        outlines = {"a": a.vertices, "b": b.vertices}
     with as_part(1, 2):
-        again = compare(a, b, saved.settings) if outlines else compare_again(saved)
+        if (len(a), len(b)) == (len(saved.a), len(saved.b)):  # of the same replicates
+            again = compare_again(replace(saved, a=a, b=b))
+        else:
+            again = compare(a, b, saved.settings)
     # What was learned later about other archetypes is not part of the comparison itself.
     known_later = {name: getattr(saved, name) for name in ("row_depends_on_archetype", "archetypes_agree", "checks")}
     before, after = saved.numbers(), replace(again, **known_later).numbers()

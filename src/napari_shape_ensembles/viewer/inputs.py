@@ -28,7 +28,6 @@ from ..io.settings_file import SettingsFile
 from ..io.sources import Reading, also_left_out, ensemble_of_file, labelled
 from ..outlines import Ensemble, Outlines
 from ..outlines.reasons import AT_BORDER, BY_HAND, OPEN, Reason
-from ..outlines.resolution import at_one_pixel_size
 from ..outlines.units import conversion_factor, unit_name
 from ..progress import as_part, report
 
@@ -130,6 +129,7 @@ class Source:
     mirrored: bool = False  #: whether the layer transform mirrors the data; outlines are not mirrored
     region: Box | str | None = None  #: region to which objects are restricted; see `ImagePart`
     part: ImagePart | None = WHOLE  #: part of the file, without the region; None if unknown
+    rows: tuple[int, ...] = ()  #: of shapes, the place of each in its layer
 
     def calibrated(self, recipe: Outlines) -> "Source":
         """Return a copy with the pixel size of the recipe, if it sets one."""
@@ -157,9 +157,10 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
         )
     kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
     left_out: dict[Reason, int] = {}
+    rows = []
     if kind == "shapes":
         other, found = [axis for axis in range(layer.ndim) if axis not in axes], []
-        for shape, form, unwanted in zip(layer.data, layer.shape_type, _excluded(layer), strict=True):
+        for row, (shape, form, unwanted) in enumerate(zip(layer.data, layer.shape_type, _excluded(layer), strict=True)):
             if other and not (np.round(np.asarray(shape)[:, other]) == point[other]).all():
                 continue
             outline = np.asarray(shape, dtype=np.float64)[:, axes]
@@ -169,6 +170,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
                 left_out[OPEN] = left_out.get(OPEN, 0) + 1
             else:
                 found.append(ellipse_outline(outline) if form == "ellipse" else outline)
+                rows.append(row)
         data: Any = found
     else:  # color images keep their last axis
         data = pixels[place]
@@ -191,7 +193,21 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
     path, part = str(layer.source.path or ""), None
     if axes == [layer.ndim - 2, layer.ndim - 1]:
         part = ImagePart(plane=tuple(point[: axes[0]].tolist()))
-    return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, path, origin, mirrored, part=part)
+    return Source(
+        kind,
+        data,
+        layer.name,
+        scale,
+        unit,
+        placement,
+        plane,
+        left_out,
+        path,
+        origin,
+        mirrored,
+        part=part,
+        rows=tuple(rows),
+    )
 
 
 def copy_pixels(sources: Sequence[Source], at_most: float) -> list[Source]:
@@ -443,26 +459,21 @@ def ensemble_of(layer: Layer, dims: "Dims", recipe: Outlines | None = None) -> E
 
 def trace_sides(
     sources: Sources, recipe: Outlines, excluded: Excluded = (), names: Sequence[str] = ()
-) -> tuple[Ensemble, Ensemble, str]:
-    """Return the outlines of both samples without the excluded ids, and a note on resampling of several images.
+) -> tuple[Ensemble, Ensemble]:
+    """Return the outlines of both samples without the excluded ids.
 
-    The samples have these names, or by default those of their images. Several images are resampled to a common pixel
-    size, as by `compare`, which does so itself for two single images.
+    The samples have these names, or by default those of their images.
     A ValueError names an image that cannot be segmented, or cannot be pooled with the others.
     """
     left_out, steps = itertools.chain(excluded, itertools.repeat(frozenset[str]())), itertools.count()
     sides: list[list[Ensemble]] = [[], []]
     for images, side in zip(sides, sources, strict=True):
         images += [trace_image(source, recipe, next(left_out), steps) for source in side]
-    several = max(map(len, sides)) > 1
-    note = ""
-    if several:
-        sides[0], sides[1], note = at_one_pixel_size(*sides)
     a, b = (
         images[0].derived(images[0].curves, name=name or images[0].name) if len(images) == 1 else _pooled(images, name)
         for images, name in zip(sides, names or ("", ""), strict=True)
     )
-    return a, b, note
+    return a, b
 
 
 def _pooled(images: Sequence[Ensemble], name: str) -> Ensemble:
