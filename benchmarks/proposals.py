@@ -1,9 +1,8 @@
 """The first proposed recipe: weights of its score, and accuracy on images of other types.
 
 ``weights`` fits the weights of the measurements of `propose` to the F1 of recipes on images of the shared data:
-``mask_corrections``, the first three of every size, ``segmentation``, ``uhcs_spheroidite``, ``dsb_nuclei``,
-``ampis_powder`` and the batteries of ``paper``, cropped to 360 × 360 pixels, and on synthetic micrographs; and prints
-what they give on kinds of images left out. ``micrographs`` is not among them.
+``mask_corrections``, the first three of every size, ``segmentation``, ``micrographs``, ``uhcs_spheroidite`` and
+``dsb_nuclei``, cropped to 360 × 360 pixels; and prints what they give on kinds of images left out.
 ``materials`` prints the F1 of the first proposal, of the defaults and of manual settings on the images of
 benchmarks/segmentation.py. ``micrographs`` prints, for the images of that folder, F1 of Otsu's method, of the first
 proposal with and without the masks of what is not image, and of five painted objects. ``drawn`` draws bars, letters and
@@ -33,7 +32,6 @@ from learning import drawn, f1
 from napari_shape_ensembles import learn_objects, propose, segment
 from napari_shape_ensembles.outlines import not_image
 from segmentation import battery, nuclei, powder, steel, without_small
-from synthetic_micrographs import KINDS, micrograph
 
 PER_SIZE = 3
 # Random choices of five painted objects.
@@ -41,10 +39,8 @@ DRAWS = 3
 # Minimum longer side of a large image in pixels, and standard deviation of the noise in a magnified one, as a fraction
 # of its range of gray levels.
 LARGE, NOISE = 2700, 0.04
-# Of the ridge regression, relative to the variance of each measurement within images.
-RIDGE = 1.0
-# Synthetic micrographs of each kind.
-SYNTHETIC = 6
+# Of the ridge regression, relative to the variance of each measurement.
+RIDGE = 0.3
 
 
 def main() -> None:
@@ -99,7 +95,7 @@ def training_images(data: Path) -> Iterator[tuple[str, Path, np.ndarray, np.ndar
         if sizes[image.shape] <= PER_SIZE:
             truth = imread(path.with_name(path.name.replace("_image", "_after")))
             yield f"corrected, {image.shape[:2]}", path, image, truth.astype(int)
-    for folder in ("segmentation", "uhcs_spheroidite"):
+    for folder in ("segmentation", "micrographs", "uhcs_spheroidite"):
         for number, path in enumerate(sorted((data / folder).glob("*_image.png"))):
             ending = "_mask" if folder == "uhcs_spheroidite" else "_labels"
             truth = imread(path.with_name(path.name.replace("_image", ending)))
@@ -107,11 +103,6 @@ def training_images(data: Path) -> Iterator[tuple[str, Path, np.ndarray, np.ndar
             yield kind, path, imread(path), ndimage.label(truth)[0] if ending == "_mask" else truth.astype(int)
     folder = data / "dsb_nuclei"
     yield "nuclei", folder / "image.png", imread(folder / "image.png"), imread(folder / "labels.png").astype(int)
-    for case in [*powder(data), *battery(data)]:
-        yield case.name.split()[0], Path(case.name), case.image, case.reference
-    for kind in KINDS:
-        for seed in range(SYNTHETIC):
-            yield f"synthetic {kind}", Path(f"{kind} {seed}"), *micrograph(kind, seed)
 
 
 def fullest(truth: np.ndarray, side: int = 360) -> tuple[slice, slice]:
@@ -123,16 +114,15 @@ def fullest(truth: np.ndarray, side: int = 360) -> tuple[slice, slice]:
 
 
 def ridge(kinds: list[list[tuple[np.ndarray, np.ndarray]]]) -> np.ndarray:
-    """Coefficients for differences in F1 within images; a kind weighs as the square root of its number of images."""
+    """Coefficients for F1; images have equal weight, and kinds the square root of their number."""
     images = [(*image, 1 / np.sqrt(len(own))) for own in kinds for image in own]
-    measures = np.concatenate([measures - measures.mean(axis=0) for measures, _, _ in images])
-    wanted = np.concatenate([found - found.mean() for _, found, _ in images])
+    measures, found = (np.concatenate([image[place] for image in images]) for place in (0, 1))
     weight = np.concatenate([np.full(len(found), weight / len(found)) for _, found, weight in images])
     weight /= weight.sum()
-    spread = np.sqrt(weight @ measures**2)
-    scaled = measures / spread
-    gram = (scaled.T * weight) @ scaled + RIDGE * np.eye(len(spread))
-    return np.linalg.solve(gram, scaled.T @ (weight * wanted)) / spread
+    middle = weight @ measures
+    spread = np.sqrt(weight @ (measures - middle) ** 2)
+    scaled, wanted = (measures - middle) / spread, weight * (found - weight @ found)
+    return np.linalg.solve((scaled.T * weight) @ scaled + RIDGE * np.eye(len(middle)), scaled.T @ wanted) / spread
 
 
 def materials(data: Path) -> None:

@@ -55,34 +55,6 @@ def survey(plane, areas, boxes):
             start = stop
 
 
-@njit(types.float64[::1](_plane, _boxes), cache=True, nogil=True)
-def hull_areas(plane, boxes):
-    """Area of the convex hull of every label's pixels, which are squares, (1 + K,); with the boxes of `survey`."""
-    areas = np.zeros(len(boxes))
-    down, along = np.empty(2 * len(plane)), np.empty(2 * len(plane))
-    for label in range(1, len(boxes)):
-        box = boxes[label]
-        for sign in (1, -1):  # the left side, then the mirrored right side: a chain of turns in one direction
-            size = 0
-            for i in range(box[0], box[2]):
-                j = box[1] if sign > 0 else box[3] - 1
-                while box[1] <= j < box[3] and plane[i, j] != label:
-                    j += sign
-                if j < box[1] or j >= box[3]:  # none in this row
-                    continue
-                across = j if sign > 0 else -j - 1
-                for row in (i, i + 1):
-                    while size > 1 and (down[size - 1] - down[size - 2]) * (across - along[size - 2]) <= (
-                        along[size - 1] - along[size - 2]
-                    ) * (row - down[size - 2]):
-                        size -= 1
-                    down[size], along[size] = row, across
-                    size += 1
-            for k in range(size - 1):
-                areas[label] -= (down[k + 1] - down[k]) * (along[k] + along[k + 1]) / 2
-    return areas
-
-
 @njit(cache=True, nogil=True)
 def _add(target, source, weight):
     for j in range(len(target)):
