@@ -73,8 +73,8 @@ def made(used, *others):
         ),
         (
             made("0∧0", ("method", "li", "1∧0"), ("method", "triangle", "1∧0"), ("rank", 20, "1∧0")),
-            "both differ in 1 of 4 choices; no difference in form is detected with method Li threshold or triangle threshold, "
-            "rank 20.",
+            "both differ in 1 of 4 choices; no difference in form is detected with method Li threshold or "
+            "triangle threshold, rank 20.",
         ),
         (
             made("1∧1", ("rank", 20, "inconclusive")),
