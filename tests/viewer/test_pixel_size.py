@@ -92,6 +92,33 @@ def test_invalid_input_is_rejected_in_place(viewer, widget, qtbot, height, unit,
     assert layer.scale.tolist() == [1, 1]
 
 
+def test_the_pixel_size_is_the_length_of_the_scale_bar_over_the_pixels_between_its_ends(viewer, widget, qtbot):
+    layer = viewer.add_image(IMAGE, name="one")
+    press(widget.draw, qtbot)
+    bar = viewer.layers["one scale bar"]
+    assert (bar.mode, viewer.layers.selection.active, widget.layer.currentText()) == ("add_line", bar, "one")
+    bar.add_lines([[12, 5], [12, 25]])
+    assert "20 pixels" in widget.message.text()
+    assert "Enter its length" in widget.message.text()
+    widget.length.setValue(50)
+    widget.unit.setText("nm")
+    assert (widget.height.value(), widget.width.value()) == (2.5, 2.5)
+    bar.data = [np.array([[12, 5], [12, 15]])]  # an end was moved
+    assert widget.width.value() == 5
+    press(widget.apply, qtbot)
+    assert layer.scale.tolist() == [5, 5]
+    assert list(viewer.layers) == [layer]
+
+
+def test_a_scale_bar_is_measured_in_pixels_of_a_layer_that_has_a_size(viewer, widget, qtbot):
+    layer = viewer.add_image(np.zeros((3, 20, 30)), scale=(1, 0.5, 0.5), units=("um",) * 3)
+    press(widget.draw, qtbot)
+    widget.bar.add_lines([[0, 12, 5], [0, 12, 25]])
+    widget.length.setValue(4)
+    press(widget.apply, qtbot)
+    assert layer.scale.tolist() == [1, 0.2, 0.2]
+
+
 @pytest.fixture
 def opened(make_napari_viewer):
     """A viewer with a window, which can open files, and the form."""

@@ -1,4 +1,4 @@
-"""The widget *Pixel size*: shows a layer's pixel size, reads it from the image file, and sets it."""
+"""The widget *Pixel size*: shows a layer's pixel size, reads it from its file or a scale bar, and sets it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from magicgui import magicgui
 from napari.components import ViewerModel
-from napari.layers import Layer
+from napari.layers import Layer, Shapes
 from napari.utils.events import Event
 from qtpy.QtGui import QHideEvent, QShowEvent
-from qtpy.QtWidgets import QFormLayout, QWidget
+from qtpy.QtWidgets import QDoubleSpinBox, QFormLayout, QWidget
 
 from ...io.calibration import Calibration, read_calibration
-from ..inputs import ACCEPTED, pixel_size_of, unit_factors
+from ..inputs import ACCEPTED, OWN, is_own, pixel_size_of, unit_factors
 from ..layer_choice import LayerChoice
+from ..layers import name_after
 from ..offered import PIXEL_SIZE_EVENTS, ChosenLayer
 from ..panels.fonts import with_label_font
 from ..panels.widgets import button, pass_wheel, row, wrapped_label
@@ -41,7 +42,8 @@ class PixelSize(QWidget):
         super().__init__()
         viewer = Session.of(napari_viewer).choices.viewer  # not its proxy, whose layers are proxies that exist briefly
         self._dims, self._layers = viewer.dims, viewer.layers
-        self._chosen = ChosenLayer(viewer, lambda layer: isinstance(layer, ACCEPTED))
+        self._chosen = ChosenLayer(viewer, lambda layer: isinstance(layer, ACCEPTED) and not is_own(layer))
+        self.bar: Shapes | None = None  # a line that the user draws along the scale bar
         self.layer = LayerChoice(self._chosen, "Image, labels or shapes whose pixel size is set.")
         self.form = magicgui(_entered, call_button=False, **_CONTROLS)
         self.form.native.setParent(self)  # its controls stand in the rows below; it goes with this widget
@@ -56,16 +58,25 @@ class PixelSize(QWidget):
             "F&rom file", "Read the size from the file: OME, ImageJ, FEI/Thermo Fisher, Zeiss or Tescan TIFF."
         )
         self.apply = button("S&et", "Give the layer this pixel size: its scale and units.")
+        self.length = QDoubleSpinBox()
+        self.length.setRange(0, _SIDE["max"])
+        self.length.setDecimals(_DECIMALS)
+        self.length.setToolTip("Length written at the scale bar, in the unit above.")
+        pass_wheel(self.length)
+        self.draw = button("&Draw along it", "Click both ends of the scale bar in the image, or drag between them.")
         self.message = wrapped_label()
         rows = QFormLayout(self)
         rows.addRow("Layer", self.layer)
         for name, control in zip(_CONTROLS, (self.height, self.width, self.unit), strict=True):
             rows.addRow(name.capitalize(), control)
+        rows.addRow("Scale bar", row(self.length, self.draw))
         rows.addRow(row(self.read, self.apply))
         rows.addRow(self.message)
         self._chosen.changed.connect(self.show_layer)
         self.read.clicked.connect(self.read_file)
         self.apply.clicked.connect(self.set_layer)
+        self.draw.clicked.connect(self.draw_bar)
+        self.length.valueChanged.connect(self._show_bar)
         self._connect_events()
 
     def _connect_events(self) -> None:
@@ -96,6 +107,7 @@ class PixelSize(QWidget):
         self.form.enabled = layer is not None
         self.read.setEnabled(layer is not None)
         self.apply.setEnabled(layer is not None)
+        self.draw.setEnabled(layer is not None)
         if layer is None:
             self.message.setText("Open an image to see its pixel size.")
         else:
@@ -128,6 +140,39 @@ class PixelSize(QWidget):
             missing = f"{Path(path).name} contains no pixel size: enter it."
             self.message.setText(missing if found.unit == "pixel" else f"{found}. Press Set to use it.")
 
+    def draw_bar(self) -> None:
+        """Add a layer in which the user draws a line along the scale bar."""
+        layer = self._chosen.chosen()
+        if layer is None:
+            return
+        self._remove_bar()
+        place = {name: getattr(layer, name) for name in ("scale", "translate", "rotate", "shear", "affine", "units")}
+        self.bar = Shapes(ndim=layer.ndim, edge_color="yellow", edge_width=1, **place)
+        name_after(self.bar, layer, "scale bar")
+        OWN.add(self.bar)  # so that it is not offered for comparison
+        self._layers.append(self.bar)
+        self.bar.mode = "add_line"
+        self.bar.events.data.connect(self._show_bar)
+        self.message.setText("Click both ends of the scale bar in the image.")
+
+    def _show_bar(self, _: object = None) -> None:
+        """Show the pixel size by the line that was drawn last, and the length entered."""
+        layer = self._chosen.chosen()
+        if layer is None or self.bar is None or self.bar not in self._layers or not self.bar.data:
+            return
+        line = np.asarray(self.bar.data[-1])[:, drawn_axes(layer, self._dims)]
+        pixels = float(np.linalg.norm(line[-1] - line[0]))
+        if pixels and self.length.value():
+            self.height.setValue(self.length.value() / pixels)
+            self.width.setValue(self.length.value() / pixels)
+        todo = "Press Set to use it." if self.length.value() else "Enter its length and unit."
+        self.message.setText(f"Scale bar of {pixels:.4g} pixels. {todo}")
+
+    def _remove_bar(self) -> None:
+        if self.bar is not None and self.bar in self._layers:
+            self._layers.remove(self.bar)
+        self.bar = None
+
     def set_layer(self) -> None:
         """Give the chosen layer the pixel size entered."""
         layer = self._chosen.chosen()
@@ -139,6 +184,7 @@ class PixelSize(QWidget):
         except ValueError as error:
             self.message.setText(f"⚠ {error}")
         else:
+            self._remove_bar()
             self.message.setText(f"{calibration}.")
 
 
