@@ -1,9 +1,9 @@
 """False positives between random halves of one population, one of them at a lower resolution with known pixel size.
 
 Grains of the paper's map and nuclei of wild-type fibroblasts; one half is traced from labels subsampled to every
-second, or fourth, row and column. Counts rejections, with and without resampling to a common pixel size, and with a
-true difference: the curves with large pixels are stretched by half, and given three lobes. For the nuclei, which are
-from 30 fields, images are permuted.
+second, or fourth, row and column. Counts rejections with unknown and with known pixel size, and with a true difference:
+the curves with large pixels are stretched by half, and given three lobes. For the nuclei, which are from 30 fields,
+images are permuted.
 Run as ``python benchmarks/resolution.py [--data FOLDER] [--splits N] [--out docs/results/resolution.json]``.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from skimage.io import imread
 
-from napari_shape_ensembles import Comparison, Ensemble, Settings, at_pixel_size, compare, extract_curves
+from napari_shape_ensembles import Comparison, Ensemble, Settings, compare, extract_curves
 from results_file import out_option, printed, record
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -41,10 +41,10 @@ def main() -> None:
 
 
 def first_draws(data: Path = DATA) -> dict[str, float]:
-    """p-values of the first split of the grains at a quarter of the resolution, resampled to one pixel size."""
+    """p-values of the first split of the grains at a quarter of the resolution, brought to one precision."""
     planes = populations(data)["grains"]
     fine = pooled(planes, 1)
-    result = halves(fine, at_pixel_size(fine, 4.0), pooled(planes, 4), 0)
+    result = halves(fine, fine, pooled(planes, 4), 0)
     return {"form": result.undulation.p_value, "scale": result.scale.p_value}
 
 
@@ -61,17 +61,17 @@ def populations(data: Path) -> dict[str, list[np.ndarray]]:
 def row(name: str, planes: list[np.ndarray], factor: int, splits: int) -> dict[str, object]:
     """Rejections of undulation and scale at level 0.01."""
     fine, coarse, different = pooled(planes, 1), pooled(planes, factor), pooled(planes, factor, changed)
-    brought, unsized = at_pixel_size(fine, float(factor)), pooled(planes, 1, without_pixel_size)
+    unsized = pooled(planes, 1, without_pixel_size)
     rejected, done = np.zeros((3, 2)), np.zeros(3, dtype=int)
     for split in range(splits):
-        for which, (one, two) in enumerate(((unsized, coarse), (brought, coarse), (brought, different))):
+        for which, (one, two) in enumerate(((unsized, coarse), (fine, coarse), (fine, different))):
             if which != 1 and split >= FEW:
                 continue
             result = halves(fine, one, two, split)
             rejected[which] += result.undulation.rejected, result.scale.rejected
             done[which] += 1
     shares = [f"{form:.0f}, {scale:.0f} of {count}" for (form, scale), count in zip(rejected, done, strict=True)]
-    columns = ("as they are: form, scale", "at one pixel size", "where they differ")
+    columns = ("as they are: form, scale", "at one precision", "where they differ")
     cells = {"pixels": f"1 : {factor}", "curves": f"{len(fine)}, {len(coarse)}"}
     return printed(set=name, **cells, **dict(zip(columns, shares, strict=True)))
 

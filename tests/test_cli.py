@@ -80,10 +80,16 @@ def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick
     assert first == answer["summary"]
     assert heading.split() == ["quantity", "large", "over", "one", "95", "%", "interval", "p", "adjusted", "p"]
     assert [row["quantity"] for row in answer["estimates"]] == [row.split("  ")[0] for row in rows]
-    assert answer["case"] == "0∧0"
-    assert answer["scale"]["parts"].keys() == {"mean size", "size", "elongation", "size and elongation"}
-    # Digitization affects the smaller ones more, as the warning says.
-    assert "pixels across in one" in " ".join(answer["warnings"])
+    assert answer["case"] == "1∧0"
+    assert answer["scale"]["parts"].keys() == {
+        "mean size",
+        "size",
+        "elongation",
+        "direction of elongation",
+        "size and elongation",
+    }
+    # Pixels hide more of the smaller ones; as much is hidden of the larger.
+    assert "36 outlines of large were brought to the coarser precision of the others" in " ".join(answer["warnings"])
     assert (answer["a"]["name"], answer["a"]["unit"], answer["a"]["curves"]) == ("one", "µm", 36)
     table = pd.read_csv(tmp_path / "r" / "curves.csv")
     assert table["sample"].tolist() == ["one"] * 36 + ["large"] * 36
@@ -194,7 +200,7 @@ def test_pairs_compares_all_images_in_a_folder(tmp_path, images, quick):
     assert len(table) == 3
     cases = {frozenset((a, b)): case for a, b, case in zip(table["a"], table["b"], table["case"], strict=True)}
     assert cases[frozenset(("one", "two"))] == "1∧1"
-    assert cases[frozenset(("one", "large"))] == "0∧0"  # digitization affects the smaller ones more
+    assert cases[frozenset(("one", "large"))] == "1∧0"
     answer = json.loads((tmp_path / "r" / "experiment.json").read_text(encoding="utf-8"))
     assert [one["group"] for one in answer["replicates"]] == ["large", "one", "two"]
     assert answer["summary"] in done.stdout

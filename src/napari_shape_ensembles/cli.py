@@ -340,11 +340,10 @@ def compare(
     if scratch is not None:
         check_folder(scratch)
     with _running("comparing", dask) as client:
-        samples, resampled, files, reading = _samples((a, b), reading, groups)
+        samples, files, reading = _samples((a, b), reading, groups)
         if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG_SECONDS:
             echo_error(f"note: the comparison is expected to take {duration(expected)}")
         result = compare_ensembles(*samples, reading.settings.analysis, scratch=scratch, client=client)
-        result = replace(result, note=resampled or result.note)
     if out is not None:
         with _writing(out, COMPARISON) as written:
             written += write_comparison(out, replace(result, inputs=inputs_of(files, reading)))
@@ -740,9 +739,8 @@ def landscape(
     grid = _grid(ranks, landmarks)
     names = _study_files(out, "landscape", (a, b), force, table)
     with _running("landscape", dask) as executor:
-        samples, resampled, _, reading = _samples((a, b), reading, groups)
+        samples, _, reading = _samples((a, b), reading, groups)
         found = decision_landscape(*samples, **grid, settings=reading.settings.analysis, executor=executor)
-        found = replace(found, note=resampled or found.note)
     _write_study(out, names, found, plot_landscape, {"curves": dict(zip("ab", found.sizes, strict=True))})
     _write_table(table, samples)
     echo(found.summary())
@@ -948,14 +946,12 @@ def _tell(result: Any, sentences: Sequence[str] = (), before: Sequence[str] = ()
 
 def _samples(
     places: tuple[Path, Path], reading: Reading, groups: bool
-) -> tuple[tuple[Any, Any], str, list[list[Path]], Reading]:
+) -> tuple[tuple[Any, Any], list[list[Path]], Reading]:
     """Read one ensemble per sample; that of a folder is named after it, made unique by parent folder.
 
     Returns
     -------
     samples : (Ensemble, Ensemble)
-    note : str
-        On resampling of several images to one pixel size.
     files : list of list of Path
         Of each sample.
     reading : Reading
@@ -964,18 +960,17 @@ def _samples(
     files = [files_of(place, groups=groups, labels=bool(reading.labels), tell=reading.tell) for place in places]
     ensembles, reading = read_images([*files[0], *files[1]], reading)
     if not groups:
-        return (ensembles[0], ensembles[1]), "", files, reading
+        return (ensembles[0], ensembles[1]), files, reading
     from .outlines import Ensemble
-    from .outlines.resolution import at_one_pixel_size
 
-    a, b, note = at_one_pixel_size(ensembles[: len(files[0])], ensembles[len(files[0]) :])
     one, other = _names_of(places)
-    samples = Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)
+    first = len(files[0])
+    samples = Ensemble.pooled(ensembles[:first], name=one), Ensemble.pooled(ensembles[first:], name=other)
     if max(len(set(sample.images)) for sample in samples) > 1:
         of_curves = reading.settings.analysis.permute == "curves"
         what = "outlines are permuted: the result holds for these images only" if of_curves else ""
         echo_error(f"note: {what or 'whole images are permuted'}")
-    return samples, note, files, reading
+    return samples, files, reading
 
 
 def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:

@@ -149,7 +149,9 @@ def test_every_combination_of_registration_and_coordinates_runs(registration, co
     parts = {"components": ["coarse form", "roughness", "concavity"], "both": ["raw", "normalized"]}
     assert list(result.undulation.parts) == parts.get(coordinates, [])
     assert list(result.scale.parts) == (
-        ["mean size", "size", "elongation", "size and elongation"] if coordinates == "components" else []
+        ["mean size", "size", "elongation", "direction of elongation", "size and elongation"]
+        if coordinates == "components"
+        else []
     )
     assert result.case in {"1∧1", "1∧0", "0∧1", "0∧0"}
 

@@ -24,10 +24,10 @@ from napari_shape_ensembles import (
     experiment,
 )
 from napari_shape_ensembles.comparison import engine
+from napari_shape_ensembles.comparison.precision import at_one_precision
 from napari_shape_ensembles.comparison.quantities import LOBES, lobes
 from napari_shape_ensembles.comparison.replicate_quantities import t_test_power
 from napari_shape_ensembles.comparison.saved import EXPERIMENT, read_view
-from napari_shape_ensembles.outlines.resolution import at_one_pixel_size
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 from napari_shape_ensembles.shapes import ShapeSpace
 
@@ -84,11 +84,12 @@ def test_images_of_unequal_pixel_size_are_compared_at_the_largest():
         images.append(Ensemble.from_labels(labels, scale=(0.1 * step,) * 2, unit="µm", name=f"{place}"))
     design = pd.DataFrame({"group": [*"aaabbb"]})
     found = experiment(images, design, QUICK)
-    assert found.groups.note.startswith("Pixels measure 0.1 to 0.2 µm: all outlines were brought to the largest")
+    assert "brought to the coarser precision of the others" in found.groups.note
     assert f"{found.groups.note}." in found.warnings
     assert Experiment.of_tree(found.to_tree()).warnings == found.warnings
-    same, _, _ = at_one_pixel_size(images, [])
-    assert experiment(same, design, QUICK).table.equals(found.table)
+    (same, other), note = at_one_precision([images[:3], images[3:]])
+    assert note == found.groups.note
+    assert experiment([*same, *other], design, QUICK).table.equals(found.table)
     assert experiment(images[:3] + images[4:], design.drop(3), QUICK).groups.note == ""
 
 
@@ -206,7 +207,7 @@ def test_an_experiment_learns_measures_and_tests_once(monkeypatch):
         assert (found.case, found.summary()) == (row["case"], found.summary())
     assert calls["learn"] == calls["fit_held"] == calls["components"] == calls["lobes"] == 1
     assert calls["replicate_mmd_test"] == 2 * 3
-    assert calls["mean_kernels_of_widths"] == 3 + 4
+    assert calls["mean_kernels_of_widths"] == 3 + 5
 
 
 def test_unreplicated_groups_are_compared_by_outlines_without_contradiction():
@@ -709,7 +710,10 @@ def test_rounding_errors_of_elongation_do_not_affect_the_small_sample_test():
     assert found.table["undulation_p"][0] == 1
     reason = "it is the same in all outlines, to the precision of their coordinates"
     for one in (found, Experiment.of_tree(found.to_tree())):
-        assert f"Not tested: coarse form, roughness, concavity, elongation ({reason})." in one.warnings
+        assert (
+            f"Not tested: coarse form, roughness, concavity, elongation, direction of elongation ({reason})."
+            in one.warnings
+        )
 
 
 def test_images_are_permuted_if_a_side_has_several():

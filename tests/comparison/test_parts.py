@@ -139,7 +139,8 @@ def test_other_parts_of_scale_are_mean_differences_and_an_energy_distance():
     columns = np.stack([np.log(extents[:, 1] / extents[:, 0]), l[:, 0] - l[:, 2], l[:, 1]], axis=1)
     columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
     apart = columns[:20].mean(axis=0) - columns[20:].mean(axis=0)
-    assert found["elongation"].mmd ** 2 == pytest.approx(apart @ apart / 3)  # in units of √3, for 3 coordinates
+    assert found["elongation"].mmd == pytest.approx(abs(apart[0]))
+    assert found["direction of elongation"].mmd ** 2 == pytest.approx(apart[1:] @ apart[1:] / 2)  # in units of √2
 
     both = np.concatenate([parts["size"].points, columns[:, :1]], axis=1)
     a, b = both[:20], both[20:]
@@ -240,7 +241,7 @@ def test_parts_below_the_precision_are_reported():
     a, b = ([ellipse(s, s / 2, 100) for s in sizes] for sizes in np.linspace(5, 9, 40).reshape(2, 20))
     result = compare(Ensemble(a), Ensemble(b), **QUICK)
     assert list(result.scale.parts) == ["mean size", "size"]
-    assert list(result.scale.left_out) == ["elongation"]
+    assert list(result.scale.left_out) == ["elongation", "direction of elongation"]
     assert list(result.undulation.left_out) == ["coarse form", "roughness", "concavity"]
     assert (result.undulation.p_value, result.case) == (1, "1∧0")
 
@@ -360,6 +361,19 @@ def test_parts_not_tested_for_outlines_of_few_pixels_are_reported():
             sides.append(extract_curves(labels))
         return " ".join(compare(*sides, **QUICK).warnings)
 
-    assert "Not tested: concavity (the outlines have too few pixels to distinguish it" in said(20)
-    assert "Not tested: roughness, concavity (the outlines have too few pixels" in said(5)
-    assert "too few pixels" not in said(70)
+    assert "Not tested: concavity (the outlines hold 8 waves)." in said(30)
+    assert "Not tested: roughness, concavity (the outlines hold 5 waves)." in said(20)
+    assert "waves)" not in said(70)
+
+
+def test_mirrored_outlines_do_not_differ_in_elongation_without_reflections():
+    """Elongation is that of each outline; along the registered frame it turns over with a mirrored form."""
+    u = 2 * np.pi * np.arange(100) / 100
+    hook = np.stack([np.cos(u), np.sin(u) + 0.3 * np.cos(2 * u) + 0.2 * np.cos(3 * u)], axis=1)
+    sheared, rng = hook @ [[1.2, 0.5], [0.0, 1.0]], np.random.default_rng(0)
+    a, b = ([s * sheared for s in rng.lognormal(0, 0.2, 30)] for _ in "ab")
+    mirrored = [curve * [1, -1] for curve in b]
+    result = compare(Ensemble(a), Ensemble(mirrored), **QUICK, reflections=False)
+    assert result.case == "0∧1"
+    assert list(result.scale.left_out) == ["elongation", "direction of elongation"]
+    assert compare(Ensemble(a), Ensemble(mirrored), **QUICK).case == "1∧1"

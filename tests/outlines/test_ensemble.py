@@ -36,6 +36,18 @@ def test_duplicate_consecutive_vertices_are_dropped():
     assert not ensemble.dropped
 
 
+@pytest.mark.parametrize("apart", [1e-7, 1e-3])
+def test_nearly_equal_vertices_are_one(apart):
+    """To single precision anywhere; within a thousandth of the size where an outline closes."""
+    outline = ellipse(2, 1, 60)
+    closed = np.insert(outline, 60, outline[0] + np.array([0, apart]), axis=0)
+    np.testing.assert_array_equal(Ensemble([closed])[0], outline)
+    inside = np.insert(outline, 20, outline[20] + np.array([0, 1e-8]), axis=0)
+    assert len(Ensemble([inside])[0]) == 60
+    sliver = np.array([[0, 0], [0, 9.0], [0.01, 9]])
+    assert len(Ensemble([sliver])[0]) == 3
+
+
 @pytest.mark.parametrize(
     ("curve", "reason"),
     [

@@ -5,7 +5,7 @@ import pytest
 import shapely
 
 from curve_makers import blobs
-from napari_shape_ensembles.shapes.lobes import hull_measures
+from napari_shape_ensembles.shapes.lobes import hull_measures, without_finer_waves
 
 
 def wild(seed=0):
@@ -23,3 +23,20 @@ def test_hulls_agree_with_shapely(points, backwards):
     area = np.abs((x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1)) / 2
     expected = np.stack([area, shapely.area(shapely.convex_hull(outlines)), shapely.length(outlines)], axis=1)
     np.testing.assert_allclose(hull_measures(points), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_smoothing_scales_each_wave_by_its_periods():
+    z = np.exp(1j * np.array([1, -4, 13])[:, None] * 2 * np.pi * np.arange(60) / 60)
+    smooth = without_finer_waves(np.stack([z.real, z.imag], axis=-1), 10.0)
+    np.testing.assert_allclose(
+        smooth[..., 0] + 1j * smooth[..., 1], np.exp([[-0.01], [-0.16], [-1.69]]) * z, atol=1e-12
+    )
+
+
+def test_convex_outlines_stay_convex_without_their_finer_waves():
+    side = np.linspace(0, 1, 25)[:-1] * np.ones((2, 1))
+    square = np.concatenate([[side[0], 0 * side[0]], [1 + 0 * side[0], side[0]]], axis=1).T
+    square = np.concatenate([square, 1 - square])
+    area, hull, _ = hull_measures(without_finer_waves(square[None], 12.0))[0]
+    assert area == pytest.approx(hull, rel=1e-12)
+    assert 0.9 < area < 1

@@ -248,7 +248,7 @@ def test_cached_outlines_are_kept_when_a_curve_is_excluded(model):
     labels = model.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     source = source_of(labels, model.dims)
     whole = trace(source, Outlines())
-    one, both, _ = trace_sides(([source], [source, source]), Outlines(), [{"1"}])
+    one, both = trace_sides(([source], [source, source]), Outlines(), [{"1"}])
     assert len(one) == len(whole) - 1
     assert one.dropped == whole.dropped | {BY_HAND: 1}
     for left in (one, both):

@@ -15,7 +15,7 @@ from ..mmd import MMDTest
 from ..outlines import Ensemble
 from ..shapes import spd
 from ..words import counted, listed
-from .estimates import QUANTITIES, described
+from .estimates import QUANTITIES, described, p_values
 from .fragility import checks_in_words
 from .learning import coordinate_precision, relative_precision
 from .position_trends import position_trends
@@ -47,15 +47,25 @@ _MISSED = {"scale": ("size", "elongation"), "undulation": ("lobes", "roughness")
 # Columns of a row of the table of estimates that are written together.
 _INTERVAL = ("estimate", "low", "high")
 # What a picture of a quantity shows, if not the quantity itself.
-_PICTURED = {"spread of size": "size", "spread of form": "", "lobes": "coarse form", "concavity": ""}
+_PICTURED = {
+    "spread of size": "size",
+    "spread of form": "",
+    "lobes": "coarse form",
+    "concavity": "",
+    "direction of elongation": "",
+}
+# Quantities with a part of a test, but without a row in the table of estimates; and what these, and distances, are.
+_WITHOUT_ROW = {"direction of elongation": "scale"}
+_WHAT_IS = {
+    "coarse form": "waves of up to 5 lobes around the outline",
+    "direction of elongation": "along which side of the common form outlines are long",
+}
 # Ratios from here to there are written without an exponent.
 _MIN_FIXED, _MAX_FIXED = 1e-3, 1e5
 # Beyond π/4 from the mean, neither the mean nor the normal coordinates are guaranteed to be unique.
 _UNIQUENESS_RADIUS = np.pi / 4
 # Above this fraction of ambiguous matches the choice of archetype influences the result.
 _MAX_AMBIGUOUS_FRACTION = 0.5
-# Diameter in pixels up to which the form depends on the resolution; ratio of diameters that gives a warning.
-_COARSE_DIAMETER_PX, _MAX_DIAMETER_RATIO = 50, 1.15
 # A relative precision of the coordinates worse than this gives a warning.
 _LOW_PRECISION = 1e-5
 # Distance from the level, in Monte-Carlo errors of the p-value, up to which the decision may depend on the draw.
@@ -194,13 +204,16 @@ def named(comparison: Comparison) -> dict[str, tuple[str, ...]]:
     found = {}
     for name in TESTS:
         test: MMDTest = getattr(comparison, name)
-        adjusted = {
-            one: comparison.quantity_p_values.get(one, (np.nan, np.nan))[1]
-            for one, of in QUANTITIES.items()
-            if of == name
-        }
+        adjusted = {one: _p_adjusted(comparison, one) for one, of in (QUANTITIES | _WITHOUT_ROW).items() if of == name}
         found[name] = tuple(one for one, p in adjusted.items() if test.rejected and p <= test.significance)
     return found
+
+
+def _p_adjusted(comparison: Comparison, name: str) -> float:
+    """Adjusted p-value of a quantity, or of a part of a test that is none; NaN if it was not tested."""
+    if name in _WITHOUT_ROW:
+        return p_values(getattr(comparison, _WITHOUT_ROW[name]), (name,))[1]
+    return comparison.quantity_p_values.get(name, (np.nan, np.nan))[1]
 
 
 def formless(comparison: Comparison) -> str:
@@ -358,20 +371,6 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
             f"This far from the origin, single-precision coordinates resolve only {known:.0e} of an outline's size: "
             "smaller differences are neither tested nor normalized."
         )
-    across = [
-        side.features["equivalent_diameter"].median() / np.mean(side.pixel_size)
-        for side in (c.a, c.b)
-        if side.pixel_size is not None
-    ]
-    pixelled = (
-        len(across) == 2 and min(across) <= _COARSE_DIAMETER_PX and max(across) >= _MAX_DIAMETER_RATIO * min(across)
-    )
-    if c.undulation.rejected and pixelled:
-        a, b = names_of(c)
-        found.append(
-            f"Outlines are {across[0]:.0f} pixels across in {a} and {across[1]:.0f} in {b}: pixelation and smoothing "
-            "round off small outlines more, which itself is a difference in form."
-        )
     for test in (c.undulation, c.scale):
         for reason in dict.fromkeys(test.left_out.values()):
             parts = [part for part in test.left_out if test.left_out[part] == reason]
@@ -484,8 +483,8 @@ def ratio_sentence(comparison: Comparison) -> str:
 def _quantity_sentence(comparison: Comparison, name: str, rows: dict[str, dict[str, Any]]) -> str:
     a, b = names_of(comparison)
     if name not in rows:
-        p = comparison.quantity_p_values[name][1]
-        return f"The coarse form differs (waves of up to 5 lobes around the outline; adjusted p = {p:.2g})."
+        p = _p_adjusted(comparison, name)
+        return f"The {name} differs ({_WHAT_IS[name]}; adjusted p = {p:.2g})."
     row = rows[name]
     if row["estimate"] in (0, np.inf):
         words = f"{b if not row['estimate'] else a}'s size does not vary"

@@ -20,7 +20,6 @@ from ..mmd import MMDTest
 from ..mmd.replicates import DRAWS, MeanKernels, adjusted, closed_p_values
 from ..outlines import Ensemble
 from ..outlines.gate import reasons_of_sets
-from ..outlines.resolution import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -35,6 +34,7 @@ from .hypotheses import HypothesisTests, Joint
 from .inputs import Inputs
 from .learning import COMPARISON_STEPS, Learned
 from .outline_table import outline_table
+from .precision import at_one_precision
 from .replicate_quantities import ReplicateQuantities
 from .result import Comparison, software_versions
 from .samples import sample_of
@@ -720,9 +720,11 @@ def experiment(
     ensembles = _usable(ensembles)
     if len(checked.groups) < len(ensembles):  # else they replicate nothing, and the gate for outlines reports them
         _check_given_once(ensembles)
-    ensembles, _, note = at_one_pixel_size(ensembles, [])
+    group = checked.group[checked.of_image]
+    brought, note = at_one_precision([[ensembles[i] for i in np.flatnonzero(group == g)] for g in np.unique(group)])
     if note:  # outlines that are too small for the largest pixels are left out
-        ensembles = _usable(ensembles)
+        order = np.argsort(np.argsort(group, kind="stable"))
+        ensembles = _usable([[one for images in brought for one in images][place] for place in order])
     if correction == "auto":
         correction = "fdr" if len(checked.pairs) > _MIN_SCREEN_CONTRASTS else "family"
     if correction == "family":

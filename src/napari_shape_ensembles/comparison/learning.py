@@ -13,6 +13,7 @@ import numpy as np
 from .._types import Mask, Real
 from ..archive import StrPath
 from ..outlines import Ensemble
+from ..outlines.precision import precision_of
 from ..progress import one_library_thread, report
 from ..shapes import ShapeSpace, spd, to_landmarks
 from ..shapes.decomposition import check_landmarks, curve_blocks, planes
@@ -121,9 +122,8 @@ def learn(
 
 
 def _measures(ensemble: Ensemble) -> _Measures:
-    around = np.empty(0)
-    if ensemble.pixel_size is not None:
-        around = np.asarray(ensemble.features["perimeter"] / np.mean(ensemble.pixel_size))
+    pixel = precision_of(ensemble).pixel.mean(axis=1)
+    around = ensemble.features["perimeter"].to_numpy()[pixel > 0] / pixel[pixel > 0]
     return _Measures(coordinate_precision(ensemble), around, ensemble.unit)
 
 

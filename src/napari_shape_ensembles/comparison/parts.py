@@ -13,12 +13,13 @@ import numpy as np
 from .._types import Real
 from ..mmd.kernel import Kernel
 from ..shapes import spd
-from ..shapes.lobes import BANDS, band_amplitudes, hull_measures
+from ..shapes.lobes import BANDS, band_amplitudes, hull_measures, without_finer_waves
+from ..words import counted
 from .settings import Settings
 
 #: Parts of form, and of scale.
 FORM = ("coarse form", "roughness", "concavity")
-SCALE = ("mean size", "size", "elongation", "size and elongation")
+SCALE = ("mean size", "size", "elongation", "direction of elongation", "size and elongation")
 #: Parts that depend on the number of undulation coordinates.
 OF_RANK = ("coarse form", "raw", "normalized")
 # Lower limits of amplitude and concavity, relative to the size of an outline: smaller ones are interpolation and
@@ -26,8 +27,10 @@ OF_RANK = ("coarse form", "raw", "normalized")
 _MIN_AMPLITUDE, _MIN_CONCAVITY = 1e-4, 1e-3
 #: If pixels resolve fewer lobes (outlines of about 33 pixels across), their rounding dominates the concavity.
 MIN_CONCAVITY_LOBES = 12
-# Reasons for omitting a part: too few pixels for it, or no variation.
-_TOO_FEW_PIXELS = "the outlines have too few pixels to distinguish it from pixel steps"
+# Up to this many waves around an outline are its coarse form.
+_COARSE_WAVES = 5
+# Reasons for omitting a part.
+_MIRRORED = "without reflections it would tell mirrored outlines apart"
 _NO_VARIATION = "it is the same in all outlines, to the precision of their coordinates"
 # Winsorization limit of sizes, in median absolute deviations from the median (two standard deviations of a normal
 # distribution): a few merged or cut objects would hide a difference between all others.
@@ -69,13 +72,16 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
     (N, k + 2) array
         Logarithms of the RMS amplitudes of the k `BANDS` that n landmarks, and the pixels, resolve; of the fraction of
         its convex hull that an outline does not fill; of its excess squared length over a circle of equal area; 0 for
-        the last two if pixels are too coarse for them. All are invariant to linear maps of an outline.
+        the last two if pixels are too coarse for them. These two are of outlines without the waves that the pixels do
+        not resolve. All are invariant to linear maps of an outline.
     """
     n = undulation.shape[1]
     held = [band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes]
     floor = max(_MIN_AMPLITUDE, 10 * known)
     found = np.empty((len(undulation), len(held) + 2))
     np.hypot(band_amplitudes(undulation, held), floor, out=found[:, :-2])
+    if lobes < BANDS[-1][1]:  # errors of pixels are concavities of their own, the more the finer the waves
+        undulation = without_finer_waves(undulation, lobes)
     area, hull, length = hull_measures(undulation).T
     lacking, longer = 1 - area / hull, length**2 / (4 * np.pi * area) - 1
     floor = max(_MIN_CONCAVITY, 10 * known)
@@ -118,8 +124,11 @@ def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool
         "concavity": Part(np.concatenate([both, squares / np.sqrt(2)], axis=1), "mean"),
     }
     # They are exactly 0 only if `form_descriptors` found too few pixels.
-    coarse = {"roughness": descriptors.shape[1] <= 2, "concavity": not descriptors[:, -2:].any()}
-    return _varying(parts, {name: _TOO_FEW_PIXELS for name in coarse if coarse[name]})
+    waves = max((band[1] for band in BANDS[: descriptors.shape[1] - 2]), default=0)
+    if waves <= _COARSE_WAVES:
+        parts["roughness"] = Part(bands[:, :0])
+    coarse = {"roughness": waves <= _COARSE_WAVES, "concavity": not descriptors[:, -2:].any()}
+    return _varying(parts, {name: f"the outlines hold {counted(waves, 'wave')}" for name in coarse if coarse[name]})
 
 
 def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e-8) -> Parts:
@@ -139,15 +148,17 @@ def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e
     -------
     Parts
         With coordinates "components": the mean of log size; the size, by Hotelling's T² of log size and its square,
-        hence of its mean and spread; the elongation, by the means of its logarithm, in any direction, and of the two
-        elongations in the registered frame; and size and elongation, by the energy distance of both together, in any
-        direction. Log sizes are winsorized. Otherwise l as it is.
+        hence of its mean and spread; the elongation, by the mean of its logarithm, in any direction; the direction of
+        elongation, by the means of the two elongations in the registered frame, which shows a common stretch of the
+        form; and size and elongation, by the energy distance of both together, in any direction. Log sizes are
+        winsorized. Otherwise l as it is.
     """
     if not tests_components(settings):
         return Parts({"": Part(l)})
     size, elongations = scale_measures(l, scale_mean)
     varying = elongations.std(axis=0) > known
-    elongations = standardized(elongations[:, varying])
+    free = standardized(elongations[:, :1][:, varying[:1]])
+    along = standardized(elongations[:, 1:][:, varying[1:]])
     size = size[:, size.std(axis=0) > known]
     middle = np.median(size, axis=0)
     limit = _WINSOR_LIMIT * np.median(np.abs(size - middle), axis=0)
@@ -157,11 +168,13 @@ def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e
     parts = {
         "mean size": Part(levels[:, : size.shape[1]], "mean"),
         "size": Part(both, "mean"),
-        "elongation": Part(elongations, "mean"),
+        "elongation": Part(free, "mean"),
+        # The frame of a mirrored outline turns over unless it is registered with its mirror image.
+        "direction of elongation": Part(along if settings.reflections else along[:, :0], "mean"),
     }
     if size.size and varying[0]:
-        parts["size and elongation"] = Part(np.concatenate([both, elongations[:, :1]], axis=1), "energy")
-    return _varying(parts)
+        parts["size and elongation"] = Part(np.concatenate([both, free], axis=1), "energy")
+    return _varying(parts, {} if settings.reflections else {"direction of elongation": _MIRRORED})
 
 
 def scale_measures(l: Real, scale_mean: Real) -> tuple[Real, Real]:

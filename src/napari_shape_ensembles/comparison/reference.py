@@ -21,7 +21,7 @@ from ..checks import whole
 from ..mmd.replicates import adjusted
 from ..mmd.sequential import martingale
 from ..outlines import Ensemble
-from ..outlines.resolution import at_one_pixel_size, at_pixel_size
+from ..outlines.precision import at_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, over_blocks, report, reporting
@@ -181,7 +181,7 @@ class Reference(Saved):
         images = [_in_unit(image, given[0].unit) for part in parts for image in part]
         if empty := [image.name or "an image" for image in images if not len(image)]:
             raise ValueError(f"{listed(empty)}: no usable outline: check the segmentation, or leave the image out")
-        images, _, self.note = at_one_pixel_size(images, [])
+        images, self.note = _at_largest_pixels(images)
         names = distinct([image.name for image in images])
         self.images = tuple(_named(image, name) for image, name in zip(images, names, strict=True))
         of_images = (
@@ -685,6 +685,15 @@ def _ensembles(given: Ensemble | Iterable[Ensemble]) -> list[Ensemble]:
     if not parts:
         raise ValueError("give at least one image: an Ensemble, or a list of them")
     return [one if isinstance(one, Ensemble) else sample_of(one) for one in parts]
+
+
+def _at_largest_pixels(images: list[Ensemble]) -> tuple[list[Ensemble], str]:
+    """Bring images of known pixel size to the largest of theirs, at which any image can be judged; and a note."""
+    sizes = [float(np.sqrt(np.prod(image.pixel_size))) for image in images if image.pixel_size is not None]
+    if len(sizes) < len(images) or images[0].unit == "pixel" or max(sizes) <= _SAME_PIXELS * min(sizes):
+        return images, ""
+    words = f"Pixels measure {min(sizes):.4g} to {max(sizes):.4g} {images[0].unit}: all outlines were brought to the"
+    return [at_pixel_size(image, max(sizes)) for image in images], f"{words} largest, and finer detail is not compared"
 
 
 def by_image(ensemble: Ensemble) -> list[Ensemble]:

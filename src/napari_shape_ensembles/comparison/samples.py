@@ -1,4 +1,4 @@
-"""Samples of a comparison: what is accepted as one, at one pixel size and in one unit."""
+"""Samples of a comparison: what is accepted as one, at one precision and in one unit."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -9,20 +9,21 @@ from numpy.typing import ArrayLike
 
 from .._types import Index
 from ..outlines import Ensemble
-from ..outlines.resolution import at_one_pixel_size
+from .precision import at_one_precision
 
 Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
 
 
 def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble, str]:
-    """Pool the images of each side at one pixel size, b in a's unit; also return a note if pixel sizes had to change.
+    """Pool the images of each side, b in a's unit, at one precision; also return a note if this changes outlines.
 
     Raises for ensembles without curves.
     """
-    a, b, note = at_one_pixel_size(a, b)
     a, b = sample_of(a), sample_of(b)
     require_curves((a, b))
-    return a, b.to(a.unit), note
+    ((a,), (b,)), note = at_one_precision([[a], [b.to(a.unit)]])
+    require_curves((a, b))
+    return a, b, note
 
 
 def sample_of(side: Images) -> Ensemble:

@@ -17,7 +17,6 @@ from ..comparison.result import software_versions
 from ..comparison.samples import comparable
 from ..comparison.saved import EXPERIMENT, LAYOUT, REFERENCE
 from ..outlines import Ensemble, ObjectModel, Outlines
-from ..outlines.resolution import at_one_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -277,8 +276,6 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
         sides: list[list[Ensemble]] = [[], []]
         for one, file in zip(traced, saved.inputs.files, strict=True):
             sides[file.sample].append(one)
-        if max(map(len, sides)) > 1:
-            sides[0], sides[1], _ = at_one_pixel_size(*sides)
         a, b = (
             own[0] if len(own) == 1 else Ensemble.pooled(own, name=name)
             for own, name in zip(sides, (saved.a.name, saved.b.name), strict=True)

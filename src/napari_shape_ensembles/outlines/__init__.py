@@ -8,11 +8,11 @@ from .learned import ObjectModel, learn_objects
 from .matching import match_labels
 from .not_image import not_image
 from .outlines import Outlines, segment, segment_stack
+from .precision import at_pixel_size
 from .propose import propose
 from .reasons import Reason
 from .recognise import content_of, objects_of_classes
 from .repair import repair
-from .resolution import at_pixel_size
 
 __all__ = [
     "Ensemble",

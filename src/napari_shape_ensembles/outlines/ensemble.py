@@ -26,8 +26,15 @@ if TYPE_CHECKING:
 
 #: Tracing parameter of pooled images for which it is not the same.
 DIFFERS = "differs"
-# Vertices closer than this fraction of the largest coordinate differ by rounding error only.
+#: Metadata of outlines in unequal pixels: height and width of the pixel that each was traced from.
+PIXEL_COLUMNS = ("pixel_height", "pixel_width")
+# Vertices closer than this fraction of the largest coordinate differ by rounding error only ...
 _ROUNDING_TOLERANCE = 1e-12
+# ... and those closer than this fraction of the outline's mean step by that of single precision; they would make double
+# knots of a spline. A last vertex repeats the first if it is closer to it than this fraction of every other step.
+_SINGLE_TOLERANCE, _CLOSING_TOLERANCE = 1e-6, 0.1
+# A short closing edge of fewer vertices may be a side of a polygon.
+_MIN_CLOSING_VERTICES = 8
 # A curve is collinear when the smaller of its two RMS extents is below a millionth of the larger ...
 _MAX_FLATNESS = 1e-12
 # ... and has zero area when its loops cancel to this fraction of the squared perimeter.
@@ -41,10 +48,11 @@ _SMALLEST, _LARGEST = 1e-30, 1e30
 class Ensemble:
     """Closed curves of one image.
 
-    Vertices that repeat the next one (a repeated first vertex included) are dropped. Invalid curves are left out and
-    counted by reason: "NaN or infinite vertices" (or masked ones), "vertices beyond 1e+30", "shorter than 1e-30",
-    "fewer than 3 distinct vertices", "collinear", "zero area" (loops that cancel), and curves whose vertices do not
-    follow an outline: "crossing themselves everywhere", several outlines in one, and missing points entered as
+    Vertices that repeat the next one (a repeated first vertex included) are dropped, also where they differ by rounding
+    to single precision, and a last vertex that is much closer to the first than any others are. Invalid curves are left
+    out and counted by reason: "NaN or infinite vertices" (or masked ones), "vertices beyond 1e+30", "shorter than
+    1e-30", "fewer than 3 distinct vertices", "collinear", "zero area" (loops that cancel), and curves whose vertices do
+    not follow an outline: "crossing themselves everywhere", several outlines in one, and missing points entered as
     (-1, -1). The direction of traversal is kept.
 
     Parameters
@@ -186,7 +194,8 @@ class Ensemble:
         -------
         Ensemble
             Its `images` give the image of each curve. Ids are kept if they have one type and are unique over all
-            images, else they become "image:id". Counts of rejected objects are added up by reason.
+            images, else they become "image:id". Counts of rejected objects are added up by reason. Of images with
+            unequal pixels, the metadata pixel_height and pixel_width hold those of each curve.
 
         Raises
         ------
@@ -202,6 +211,8 @@ class Ensemble:
         sizes = [member.pixel_size for member in members]
         sized = [size for size in sizes if size is not None]
         alike = len(sized) == len(sizes) and np.allclose(sized, sized[:1], rtol=1e-9, atol=0)
+        if sized and not alike:
+            members = [member._with_pixels() for member in members]
         names = distinct([member.name for member in members])
         return cls(
             [curve for member in members for curve in member.curves],
@@ -220,6 +231,12 @@ class Ensemble:
             }
             | ({} if alike or not sized else {"pixel_size": DIFFERS}),
         )
+
+    def _with_pixels(self) -> "Ensemble":
+        """The ensemble with the pixel of every outline in its metadata, where that of the whole is not known."""
+        if PIXEL_COLUMNS[0] in self._metadata:
+            return self
+        return self.assign(**dict(zip(PIXEL_COLUMNS, self.pixel_size or (np.nan, np.nan), strict=True)))
 
     @property
     def images(self) -> NDArray[np.str_]:
@@ -370,7 +387,9 @@ class Ensemble:
             return self
         factor = conversion_factor(self.unit, unit)
         pixel = None if self.pixel_size is None else [side * factor for side in self.pixel_size]
-        return self.derived([curve * factor for curve in self.curves], unit=unit, pixel_size=pixel)
+        sides = {name: self._metadata[name] * factor for name in PIXEL_COLUMNS if name in self._metadata}
+        curves = [curve * factor for curve in self.curves]
+        return self.derived(curves, unit=unit, pixel_size=pixel, metadata=self._metadata | sides)
 
     # ------------------------------------------------------------------------------------- other libraries' objects
 
@@ -771,8 +790,14 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
         for _ in range(2):  # again after removing repeats
             keep(np.diff(starts) >= 3, Reason("distinct", 3))
             largest = np.maximum.reduceat(np.abs(some), starts[:-1])
-            gap = np.abs(some[following(starts)] - some)
-            new = gap > _ROUNDING_TOLERANCE * np.repeat(largest, np.diff(starts))
+            gap, last = np.abs(some[following(starts)] - some), starts[1:] - 1
+            step = np.add.reduceat(gap, starts[:-1]) / np.diff(starts)
+            new = gap > np.repeat(np.maximum(_ROUNDING_TOLERANCE * largest, _SINGLE_TOLERANCE * step), np.diff(starts))
+            others = gap.copy()
+            others[last] = np.inf
+            others[~new] = np.inf
+            close = gap[last] <= _CLOSING_TOLERANCE * np.minimum.reduceat(others, starts[:-1])
+            new[last[close & (np.diff(starts) >= _MIN_CLOSING_VERTICES)]] = False
             some, starts = some[new], np.append(0, np.cumsum(new, dtype=np.int64))[starts]
         spokes, after = _centred(some, starts), following(starts)
         # The longest extent is at half the angle of Σz²; moments along it do not suffer from cancellation.

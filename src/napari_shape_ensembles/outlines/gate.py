@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from ..checks import expect
 from ..palette import axes_of
+from ..parameters import parameters_of
 from ..words import counted
 from .ensemble import Ensemble
 from .offsets import following
 from .reasons import too_small
 from .recipe import Recipe
+from .tracing import RECORDED_FIELDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
 
 
 # In the order of docs/how-to/quality-control.md; potentially serious ones first.
-_CHECKS = ("few curves", "duplicates", "open", "stands out", "specks", "gaps", "merged", "cut", "vertices", "pixels")
+_CHECKS = (
+    *("few curves", "duplicates", "tracing", "open", "stands out", "specks", "gaps", "merged", "cut", "vertices"),
+    "pixels",
+)
 # With fewer curves on a side only large differences are detected; without any there is nothing to compare.
 _MIN_CURVES = 10
 # Curves of less than this fraction of the median area of their side are specks.
@@ -64,7 +69,8 @@ class Finding:
     Attributes
     ----------
     check : str
-        "few curves", "duplicates", "open", "stands out", "specks", "gaps", "merged", "cut", "vertices" or "pixels".
+        "few curves", "duplicates", "tracing", "open", "stands out", "specks", "gaps", "merged", "cut", "vertices" or
+        "pixels".
     where : str
         The image, or the side or sides, concerned.
     serious : bool
@@ -120,7 +126,10 @@ class Quality:
     @property
     def reason(self) -> str | None:
         """Reason why there is no row; None if nothing is serious."""
-        return f"{self.serious[0].text}: look at the outlines first" if self.serious else None
+        if not self.serious:
+            return None
+        remedy = "trace all of them alike" if self.serious[0].check == "tracing" else "look at the outlines first"
+        return f"{self.serious[0].text}: {remedy}"
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Table with one row per finding: check, where, serious, text, limit."""
@@ -161,9 +170,9 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     Returns
     -------
     Quality
-        Serious are a side without curves, duplicate curves, outlines that were open, more than 30 % of the
-        objects rejected as too small by the default, outlines as irregular and unequal as gaps between objects,
-        of which many reach the border, and images that differ from the others of their side by
+        Serious are a side without curves, duplicate curves, unequal parameters of tracing, outlines that were open,
+        more than 30 % of the objects rejected as too small by the default, outlines as irregular and unequal as gaps
+        between objects, of which many reach the border, and images that differ from the others of their side by
         more than eight robust standard deviations in the number of curves, the median area or the median
         circularity. The rest are notes: fewer than ten curves on a side, specks among the curves, merged and
         cut objects, images that differ by five, polygons of unequal numbers of vertices, and objects of too few
@@ -202,7 +211,8 @@ class _Checked(NamedTuple):
     name: str
     findings: list[Finding]
     keys: list[tuple[bytes, str]]  # of each outline of enough vertices, equal for duplicates, and where it is
-    vertices: float  # median number per outline; 0 without outlines
+    vertices: float  # median number per outline; 0 without outlines, and for traced ones
+    tracing: Mapping[str, object]  # parameters by which they were traced
 
 
 def _checked(name: str, ensemble: Ensemble) -> _Checked:
@@ -213,7 +223,7 @@ def _checked(name: str, ensemble: Ensemble) -> _Checked:
         text = f"{name} has {few if len(ensemble) else 'no curves'}"
         findings.append(Finding("few curves", name, not len(ensemble), text, _MIN_CURVES))
     if not len(ensemble):
-        return _Checked(name, findings, [], 0.0)
+        return _Checked(name, findings, [], 0.0, {})
     findings += _of_side(name, ensemble)
     # A key of each outline of enough vertices: without its position, but with its first vertex and its direction.
     starts, counts = ensemble.offsets[:-1], np.diff(ensemble.offsets)
@@ -226,7 +236,8 @@ def _checked(name: str, ensemble: Ensemble) -> _Checked:
         for shape, size, image in zip(shapes, sizes.tolist(), ensemble.images.tolist(), strict=True)
         if len(shape) >= _MIN_COMPARED_VERTICES
     ]
-    return _Checked(name, findings, keys, float(np.median(counts)))
+    vertices = 0.0 if ensemble.tracing else float(np.median(counts))
+    return _Checked(name, findings, keys, vertices, ensemble.tracing)
 
 
 def _joined(sides: Sequence[_Checked]) -> Quality:
@@ -243,6 +254,12 @@ def _joined(sides: Sequence[_Checked]) -> Quality:
             where = f"in {one}" if one == other else f"in {one} and in {other}"
             text = f"{counted(count, 'outline')} occur twice, {where}"
             findings.append(Finding("duplicates", one, True, text, _MAX_DUPLICATE_FRACTION))
+    for name in RECORDED_FIELDS:
+        values = {side.name: side.tracing[name] for side in sides if name in side.tracing}
+        if len(set(values.values())) > 1:
+            how = " and ".join(f"{value} in {side}" for side, value in values.items())
+            text = f"outlines were traced with unequal {parameters_of(Recipe)[name].label.lower()}: {how}"
+            findings.append(Finding("tracing", ", ".join(values), True, text))
     if len(sides) == 2 and all(side.vertices for side in sides):
         a, b = sides
         low, high = sorted((a.vertices, b.vertices))

@@ -21,8 +21,8 @@ from .offsets import following
 from .reasons import AT_BORDER, EXTRA, FROM_ZERO, NEGATIVE, VANISHED, Reason, too_small
 from .recipe import Recipe, SmoothingUnit
 
-# Parameters of the recipe that are recorded in an ensemble.
-_RECORDED_FIELDS = (
+#: Parameters of the recipe that are recorded in an ensemble.
+RECORDED_FIELDS = (
     "outline_smoothing",
     "smoothing_unit",
     "min_area",
@@ -133,7 +133,7 @@ def traced_labels(
         "dropped": dropped,
         "pixel_size": pixel,
         "filled": 0 if recipe.holes else int(np.count_nonzero(contours.hollow[here])),
-        "tracing": {choice: getattr(recipe, choice) for choice in _RECORDED_FIELDS},
+        "tracing": {choice: getattr(recipe, choice) for choice in RECORDED_FIELDS},
     }
 
 

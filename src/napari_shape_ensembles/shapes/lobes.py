@@ -160,6 +160,22 @@ def coarse_waves(undulation: Real, most: int) -> Complex:
     return np.concatenate(over_blocks(of_block, list(curve_blocks(len(undulation))) or [slice(0)]))
 
 
+def without_finer_waves(undulation: Real, lobes: float) -> Real:
+    """Forms (N, n, 2), traversed in either direction, without the waves that pixels do not resolve.
+
+    Outlines are smoothed along their length by a Gaussian filter that leaves 1/e of a wave of this many periods.
+    Unlike a sharp limit, it makes no concavity: convex outlines stay convex.
+    """
+
+    def of_block(part: slice) -> Real:
+        coefficients = scipy.fft.rfft(undulation[part], axis=1)
+        coefficients *= np.exp(-np.square(np.arange(coefficients.shape[1]) / lobes))[:, None]
+        smooth: Real = scipy.fft.irfft(coefficients, undulation.shape[1], axis=1, overwrite_x=True)
+        return smooth
+
+    return np.concatenate(over_blocks(of_block, list(curve_blocks(len(undulation))) or [slice(0)]))
+
+
 def hull_measures(curves: Real) -> Real:
     """Area, area of the convex hull, and perimeter of closed curves (N, n, 2): (N, 3)."""
     points = planes(curves)

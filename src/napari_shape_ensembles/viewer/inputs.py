@@ -28,7 +28,6 @@ from ..io.settings_file import SettingsFile
 from ..io.sources import Reading, also_left_out, ensemble_of_file, labelled
 from ..outlines import Ensemble, Outlines
 from ..outlines.reasons import AT_BORDER, BY_HAND, OPEN, Reason
-from ..outlines.resolution import at_one_pixel_size
 from ..outlines.units import conversion_factor, unit_name
 from ..progress import as_part, report
 
@@ -443,26 +442,21 @@ def ensemble_of(layer: Layer, dims: "Dims", recipe: Outlines | None = None) -> E
 
 def trace_sides(
     sources: Sources, recipe: Outlines, excluded: Excluded = (), names: Sequence[str] = ()
-) -> tuple[Ensemble, Ensemble, str]:
-    """Return the outlines of both samples without the excluded ids, and a note on resampling of several images.
+) -> tuple[Ensemble, Ensemble]:
+    """Return the outlines of both samples without the excluded ids.
 
-    The samples have these names, or by default those of their images. Several images are resampled to a common pixel
-    size, as by `compare`, which does so itself for two single images.
+    The samples have these names, or by default those of their images.
     A ValueError names an image that cannot be segmented, or cannot be pooled with the others.
     """
     left_out, steps = itertools.chain(excluded, itertools.repeat(frozenset[str]())), itertools.count()
     sides: list[list[Ensemble]] = [[], []]
     for images, side in zip(sides, sources, strict=True):
         images += [trace_image(source, recipe, next(left_out), steps) for source in side]
-    several = max(map(len, sides)) > 1
-    note = ""
-    if several:
-        sides[0], sides[1], note = at_one_pixel_size(*sides)
     a, b = (
         images[0].derived(images[0].curves, name=name or images[0].name) if len(images) == 1 else _pooled(images, name)
         for images, name in zip(sides, names or ("", ""), strict=True)
     )
-    return a, b, note
+    return a, b
 
 
 def _pooled(images: Sequence[Ensemble], name: str) -> Ensemble:

@@ -118,8 +118,7 @@ def script(
 ) -> str:
     """Return a script that repeats a comparison: from files if they have the compared data, else in napari's console.
 
-    Several images of unequal pixels are resampled to a common pixel size, as in the comparison. If it was withheld as
-    other `archetypes` lead to another row, it is repeated with these, too.
+    If it was withheld as other `archetypes` lead to another row, it is repeated with these, too.
     """
     files = {source.name: _file_of(source) for side in sources for source in side}
     wholes = names or [pooled_name([source.name for source in side]) for side in sources]
@@ -133,10 +132,6 @@ def script(
         *(["from skimage.io import imread"] if any(files.values()) else []),
         f"from napari_shape_ensembles import {', '.join(used)}",
     ]
-    pixels = {(*source.scale.tolist(), source.unit) for side in sources for source in side}
-    resized = max(map(len, sources)) > 1 and len(pixels) > 1
-    if resized:
-        lines.append("from napari_shape_ensembles.outlines.resolution import at_one_pixel_size")
     if any(source.region is not None and files[source.name] for side in sources for source in side):
         lines.append("from napari_shape_ensembles.io.image_parts import objects_inside")
     if not all(files.values()):
@@ -168,7 +163,6 @@ def script(
                 lines.append(f"{part} = {part}[~np.isin({part}.ids.astype(str), {sorted(ids)!r})]")
         if len(side) > 1:
             lines.append(f"{name} = [{', '.join(parts)}]")
-    lines += ["a, b, note = at_one_pixel_size(a, b)"] if resized else []
     for name, side, whole, is_named in zip("ab", sources, wholes, named, strict=True):
         if is_named:
             images = name if len(side) > 1 else f"[{name}]"

@@ -286,24 +286,18 @@ def choices_of(sources: Sources, recipe: Outlines, settings: Settings, excluded:
         without.add(COARSENING)  # outlines drawn by hand have no pixels
     asked = {name: values for name, values in CHOICES.items() if name not in without}
 
-    notes = []
-
     def trace(changed: Outlines) -> tuple[Ensemble, Ensemble]:
-        a, b, note = trace_sides(sources, changed, excluded if changed == recipe else ())
-        notes.append(note)
-        return a, b
+        return trace_sides(sources, changed, excluded if changed == recipe else ())
 
-    found = choice_study(trace, recipe, settings, choices=asked)
-    return replace(found, note=notes[0] or found.note)
+    return choice_study(trace, recipe, settings, choices=asked)
 
 
 def landscape_of(
     sources: Sources, recipe: Outlines, settings: Settings, run_inputs: RunInputs, **ranges: Any
 ) -> DecisionLandscape:
     """Trace two samples, then compare them over ranks and numbers of landmarks."""
-    a, b, note = trace_sides(sources, recipe, run_inputs.excluded, titles_of_groups(run_inputs.names, sources))
-    found = decision_landscape(a, b, settings=settings, **ranges)
-    return replace(found, note=note or found.note)
+    a, b = trace_sides(sources, recipe, run_inputs.excluded, titles_of_groups(run_inputs.names, sources))
+    return decision_landscape(a, b, settings=settings, **ranges)
 
 
 def smoothing_of(

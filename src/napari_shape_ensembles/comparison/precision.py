@@ -1,0 +1,143 @@
+"""Outlines of several groups at the precision that all of them have: finer ones as the coarser would have shown them.
+
+What pixels, smoothing or few vertices hide is a share of an outline, so precision is relative to its size. Groups are
+matched rank by rank: equal quantiles of their relative precision are brought to the coarsest of these. That keeps what
+the better outlines of all groups show, and changes nothing where groups are equally precise.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import ks_2samp
+
+from .._types import Real
+from ..outlines import Ensemble
+from ..outlines.precision import Precision, acquired_at, pixels_of, precision_of, without_small
+from ..words import counted, listed
+
+# Groups are equally precise if Kolmogorov and Smirnov's test of their relative precisions exceeds this p-value.
+_ALIKE = 0.25
+# Pixels of unequal sides are simulated by larger ones.
+_OBLONG = 2.0
+# Pixel sizes within this factor count as equal.
+_TOLERANCE = 1.1
+
+
+def at_one_precision(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensemble]], str]:
+    """Bring the images of several groups, in one unit, to one precision; also return a note if this changes any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Ensemble
+    >>> from napari_shape_ensembles.comparison.precision import at_one_precision
+    >>> u = 2 * np.pi * np.arange(40) / 40
+    >>> circles = [r * np.stack([np.cos(u), np.sin(u)], axis=1) for r in np.linspace(20, 30, 20)]
+    >>> fine, whole = Ensemble(circles, name="fine"), Ensemble(np.round(circles), name="whole")
+    >>> ((brought,), (same,)), note = at_one_precision([[fine], [whole]])
+    >>> same is whole, note.partition(":")[0]
+    (True, '20 outlines of fine were brought to the coarser precision of the others')
+    """
+    groups, left_out = _of_equal_limits(groups)
+    own = [[precision_of(image) for image in images] for images in groups]
+    wanted = _matched([_joined(of) for of in own])
+    finer: list[str] = []
+    count = 0
+    for images, precisions, target in zip(groups, own, wanted, strict=True):
+        ends = np.cumsum([0, *map(len, images)])
+        for place, (image, precision) in enumerate(zip(images, precisions, strict=True)):
+            new = acquired_at(image, precision, Precision(*(of[ends[place] : ends[place + 1]] for of in target)))
+            if new is not image:
+                old = dict(zip(image.ids.tolist(), image.curves, strict=True))
+                pairs = zip(new.ids.tolist(), new.curves, strict=True)
+                count += len(image) - sum(np.array_equal(old[name], curve) for name, curve in pairs)
+                finer += [name for name in dict.fromkeys(image.images.tolist()) if name]
+                images[place] = new
+    if not count:
+        return groups, left_out
+    of = f" of {listed(list(dict.fromkeys(finer)))}" if 0 < len(set(finer)) <= 3 else ""
+    words = (
+        f"{counted(count, 'outline')}{of} {'was' if count == 1 else 'were'} brought to the coarser precision of the "
+        "others: finer detail is not compared"
+    )
+    return groups, "; ".join(filter(None, [words, left_out]))
+
+
+def _of_equal_limits(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensemble]], str]:
+    """Leave out of smaller pixels what is too small for the largest ones, where these have sides of known length."""
+    images = [image for group in groups for image in group]
+    pixels = np.concatenate([np.zeros((0, 2)), *map(pixels_of, images)])
+    pixels = pixels[pixels.all(axis=1)]
+    limit = pixels.prod(axis=1).max(initial=0) / _TOLERANCE**2
+    if not len(pixels) or images[0].unit == "pixel" or pixels.prod(axis=1).min() >= limit:
+        return [list(group) for group in groups], ""
+    largest = pixels.max(axis=0)
+
+    def fitting(image: Ensemble) -> Ensemble:
+        area = pixels_of(image).prod(axis=1)
+        return without_small(image, largest, (area > 0) & (area < limit))
+
+    kept = [[fitting(image) for image in group] for group in groups]
+    lost = sum(len(image) for image in images) - sum(len(image) for group in kept for image in group)
+    verb = "was" if lost == 1 else "were"
+    return kept, f"{counted(lost, 'outline')} too small for the largest pixels {verb} left out" if lost else ""
+
+
+def _joined(parts: Sequence[Precision]) -> Precision:
+    return Precision(*(np.concatenate(of) for of in zip(*parts, strict=True)))
+
+
+def _matched(groups: Sequence[Precision]) -> list[Precision]:
+    """Precision to which the outlines of each group are brought."""
+    sizes = [group.size for group in groups]
+
+    def coarsest(values: Sequence[Real]) -> list[Real]:
+        """Match values that are larger for coarser outlines, (N, 2) each, in units of length, relative to the sizes."""
+        relative = [of / size[:, None] for of, size in zip(values, sizes, strict=True)]
+        columns = [_to_coarsest([of[:, axis] for of in relative], sizes) for axis in (0, 1)]
+        found = zip(*columns, sizes, strict=True)
+        return [np.stack([rows, across], axis=1) * size[:, None] for rows, across, size in found]
+
+    pixel, smoothing = coarsest([of.pixel for of in groups]), coarsest([of.smoothing for of in groups])
+    if any(_turned(wanted, of.pixel) for wanted, of in zip(pixel, groups, strict=True)):
+        # Errors along one side of a pixel are smoothed along the other: all outlines have to be traced again.
+        pixel, smoothing = ([_OBLONG * wanted for wanted in values] for values in (pixel, smoothing))
+    # What follows the boundary of pixels is not smoothed; simulated pixels are, so that all are alike.
+    unequal = any((wanted > _TOLERANCE * of.pixel).any() for wanted, of in zip(pixel, groups, strict=True))
+    unequal |= any((wanted > _TOLERANCE * of.smoothing).any() for wanted, of in zip(smoothing, groups, strict=True))
+    if unequal and any((of.pixel.any(axis=1) & ~of.smoothing.any(axis=1)).any() for of in groups):
+        smoothing = [np.maximum(wanted, side) for wanted, side in zip(smoothing, pixel, strict=True)]
+    steps = coarsest([of.step for of in groups])
+    fewest = _to_coarsest([1 / of.vertices for of in groups], sizes)
+    with np.errstate(divide="ignore"):
+        return [Precision(*of) for of in zip(sizes, pixel, smoothing, steps, [1 / of for of in fewest], strict=True)]
+
+
+def _turned(wanted: Real, own: Real) -> bool:
+    """Whether some pixels are to become larger in one direction only."""
+    known = own.all(axis=1)
+    larger = wanted[known] / own[known]
+    return bool((larger.max(axis=1, initial=0) > _TOLERANCE * larger.min(axis=1, initial=np.inf)).any())
+
+
+def _to_coarsest(values: Sequence[Real], sizes: Sequence[Real]) -> list[Real]:
+    """Largest of the groups' quantiles at the rank of each value in its group; the values themselves if they are alike.
+
+    Equal values are ranked by size, the largest outlines first.
+    """
+    filled = [of for of in values if len(of)]
+
+    def differs(place: int) -> bool:
+        others = np.concatenate([of for other, of in enumerate(filled) if other != place])
+        return bool(ks_2samp(filled[place], others, method="asymp").pvalue <= _ALIKE)
+
+    if len(filled) < 2 or not any(of.any() for of in filled) or not any(map(differs, range(len(filled)))):
+        return list(values)
+    found = []
+    for of, size in zip(values, sizes, strict=True):
+        # Equal outlines have equal ranks, and stay equal.
+        _, place, counts = np.unique(np.stack([of, -size]), axis=1, return_inverse=True, return_counts=True)
+        rank = ((np.cumsum(counts) - counts / 2) / max(len(of), 1))[place]
+        quantiles = [np.interp(rank, (np.arange(len(one)) + 0.5) / len(one), np.sort(one)) for one in filled]
+        found.append(np.max([of, *quantiles], axis=0))
+    return found

@@ -1,0 +1,348 @@
+"""What outlines can show: the pixels, smoothing, grid of coordinates or clicked vertices by which they were acquired.
+
+An acquisition can be simulated: outlines are traced again from larger pixels with more smoothing, moved to a coarser
+grid, or reduced to fewer vertices, as they would have been acquired at a lower precision.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._types import Index, Mask, Real
+from ..checks import expect
+from ..progress import cancellation_check
+from .ensemble import PIXEL_COLUMNS, Ensemble
+from .offsets import following
+from .rasterize import rasterize
+from .reasons import VANISHED, too_small
+from .recipe import Recipe
+from .tracing import blur, traced_labels
+
+# Precisions within this factor count as equal.
+_TOLERANCE = 1.1
+# Outlines of fewer vertices are polygons clicked by hand, unless their vertices are as dense as pixels; those of fewer
+# than the second number are corners, and stay as they are.
+_MIN_TRACED_VERTICES, _MIN_CLICKED_VERTICES = 60, 8
+# Vertices closer than this many steps of their grid follow the boundary of pixels, as do polygons with this share of
+# their edges along rows, columns and diagonals.
+_MAX_CHAIN_SPACING, _MIN_ALIGNED = 1.5, 0.95
+# Pixels across an outline beyond which they hold all waves that are tested, and below which a grid is none.
+_MAX_ACROSS, _MIN_ACROSS = 310.0, 4.0
+# A grid is found where there are so many different coordinates, all multiples of a step but for this share of it.
+_MIN_GRID_PLACES, _GRID_ERROR = 8, 0.02
+# Pixels for simulated smoothing at the same pixel size, relative to the simulated pixels.
+_LEAST_PIXEL = 0.25
+# Simulated smoothing is a multiple of this, in pixels, and no less than the second number.
+_SMOOTHING_STEP, _LEAST_SMOOTHING = 0.125, 0.5
+# Errors of pixels, which are correlated along an outline, add up as lengths to this power (measured).
+_ERROR_POWER = 2.4
+# Outlines that are rasterized together.
+_BLOCK = 256
+
+
+class Precision(NamedTuple):
+    """What each of N outlines can show, in the unit of the ensemble.
+
+    Attributes
+    ----------
+    size : (N,) array
+        Diameter of a circle of equal area.
+    pixel : (N, 2) array
+        Height and width of the pixels that an outline was traced from; 0 if it was not, as far as is known.
+    smoothing : (N, 2) array
+        Standard deviation of the smoothing with which it was traced, along rows and columns.
+    step : (N, 2) array
+        Step of the grid that vertices were rounded to; 0 for none.
+    vertices : (N,) array
+        Number of vertices of a drawn polygon; infinite for other outlines.
+    """
+
+    size: Real
+    pixel: Real
+    smoothing: Real
+    step: Real
+    vertices: Real
+
+
+def precision_of(ensemble: Ensemble) -> Precision:
+    """Find what outlines can show, from their pixel size, the parameters of their tracing and their coordinates.
+
+    Vertices on a grid, such as whole pixels, reveal its step. Outlines of few vertices, far apart, are polygons clicked
+    by hand. How densely other outlines are sampled is no matter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Ensemble
+    >>> from napari_shape_ensembles.outlines.precision import precision_of
+    >>> u = 2 * np.pi * np.arange(40) / 40
+    >>> circle = 20 * np.stack([np.cos(u), np.sin(u)], axis=1)
+    >>> precision_of(Ensemble([np.round(circle) * 0.5], unit="µm")).step.round(2)
+    array([[0.5, 0.5]])
+    """
+    features, counts = ensemble.features, np.diff(ensemble.offsets)
+    size, spacing = features["equivalent_diameter"].to_numpy(), features["perimeter"].to_numpy() / counts
+    pixel, step = pixels_of(ensemble), np.zeros((len(ensemble), 2))
+    unknown = ~pixel.any(axis=1)
+    if unknown.any():
+        step[unknown] = _grids(ensemble)[unknown]
+    step[step.max(axis=1, initial=0) * _MIN_ACROSS > size] = 0
+    traced = ~unknown & (spacing <= 3 * _MAX_CHAIN_SPACING * pixel.max(axis=1))
+    if "outline_smoothing" in ensemble.tracing:
+        traced = ~unknown
+    corners, aligned = _aligned(ensemble, step)
+    chain = step.any(axis=1) & ((spacing <= _MAX_CHAIN_SPACING * step.max(axis=1)) | (aligned >= _MIN_ALIGNED))
+    smoothing = pixel * _smoothing(ensemble)
+    pixel = np.where(traced[:, None], pixel, np.where(chain[:, None], step, 0))
+    drawn = ~traced & ~chain & ((counts < _MIN_TRACED_VERTICES) | step.any(axis=1))
+    drawn &= counts >= _MIN_CLICKED_VERTICES
+    held = size[:, None] >= _MAX_ACROSS * np.stack([pixel, step])
+    pixel, step = np.where(held, 0, np.stack([pixel, step]))
+    return Precision(
+        size,
+        pixel,
+        np.where(traced[:, None] & pixel.any(axis=1, keepdims=True), smoothing, 0),
+        # The edges of pixels are no rounded vertices.
+        np.where((drawn | (chain & (corners < _MIN_ALIGNED)))[:, None], step, 0),
+        np.where(drawn, counts, np.inf),
+    )
+
+
+def pixels_of(ensemble: Ensemble) -> Real:
+    """Height and width of the pixel that each outline was traced from, (N, 2); 0 if unknown."""
+    if set(PIXEL_COLUMNS) <= set(ensemble.metadata.columns):
+        return np.nan_to_num(ensemble.metadata[list(PIXEL_COLUMNS)].to_numpy(dtype=np.float64))
+    return np.tile(np.array(ensemble.pixel_size or (0.0, 0.0)), (len(ensemble), 1))
+
+
+def _smoothing(ensemble: Ensemble) -> Real:
+    """Standard deviation of the smoothing, in pixels along rows and columns."""
+    tracing = ensemble.tracing
+    sigma, unit = tracing.get("outline_smoothing"), tracing.get("smoothing_unit", Recipe.smoothing_unit)
+    if not isinstance(sigma, int | float) or (unit == "physical" and ensemble.pixel_size is None):
+        sigma, unit = Recipe.outline_smoothing, "pixel"
+    (rows, columns), radius = blur(sigma, unit, np.array(ensemble.pixel_size or (1.0, 1.0)))
+    if unit == "window":  # nearly a box filter
+        return np.sqrt((2 * np.array(radius) + 1) ** 2 - 1) / np.sqrt(12)
+    return np.array([rows, columns])
+
+
+def _aligned(ensemble: Ensemble, step: Real) -> tuple[Real, Real]:
+    """Share of the vertices of each outline at corners of pixels, (N,), and of edges along a grid and its diagonals."""
+    counts, after = np.diff(ensemble.offsets), following(ensemble.offsets)
+    edges = np.abs(ensemble.vertices[after] - ensemble.vertices)
+    rows, columns = (edges / np.repeat(np.where(step > 0, step, 1), counts, axis=0)).T
+    across, down = rows < _GRID_ERROR, columns < _GRID_ERROR
+    corner = (across & down[after]) | (down & across[after])
+    aligned = across | down | (np.abs(rows - columns) < _GRID_ERROR)
+    shares = (np.add.reduceat(flags.astype(np.float64), ensemble.offsets[:-1]) for flags in (corner, aligned))
+    return next(shares) / counts, next(shares) / counts
+
+
+def _grids(ensemble: Ensemble) -> Real:
+    """Step of the grid on which the vertices of each outline lie, image by image, (N, 2); 0 for none."""
+    found, images, offsets = np.zeros((len(ensemble), 2)), ensemble.images, ensemble.offsets
+    counts = np.diff(offsets)
+    away = ensemble.vertices - np.repeat(ensemble.vertices[offsets[:-1]], counts, axis=0)
+    for image in dict.fromkeys(images.tolist()):
+        own = images == image
+        first = int(np.argmax(own))
+        if _grid_step(away[offsets[first] : offsets[first + 1]]).all():  # nearly always decided by one outline
+            step = _grid_step(away[np.repeat(own, counts)])
+            found[own] = step if step.all() else 0
+    return found
+
+
+def _grid_step(places: Real) -> Real:
+    """Step along rows and columns of which all coordinates (M, 2) are multiples, (2,); 0 if there is none."""
+    steps = np.zeros(2)
+    for axis, values in enumerate(places.T):
+        different = np.unique(values)
+        gaps = np.diff(different)
+        gaps = gaps[gaps > 1e-6 * np.ptp(different)] if len(gaps) else gaps
+        if len(gaps) + 1 < _MIN_GRID_PLACES:
+            continue
+        multiples = np.rint(different / gaps.min())
+        step = float(different @ multiples / (multiples @ multiples))
+        if np.abs(different / step - np.rint(different / step)).max() < _GRID_ERROR:
+            steps[axis] = step
+    return steps
+
+
+# ------------------------------------------------------------------------------------------- a lower precision
+
+
+def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemble:
+    """Return outlines as they would have been acquired at another precision; the ensemble itself if none changes.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    own, wanted : Precision
+        Where an outline is coarser than wanted, or finer by less than a tenth, it stays as it is.
+    """
+    curves, dense = list(ensemble.curves), np.isinf(own.vertices)
+    fewer = wanted.vertices * _TOLERANCE < np.diff(ensemble.offsets)
+    for index in np.flatnonzero(fewer):
+        curves[index] = _thinned(curves[index], int(wanted.vertices[index]))
+    dense &= ~fewer
+    grid = np.maximum(own.step, np.where(dense[:, None], own.pixel, 0))
+    regridded = (wanted.step > _TOLERANCE * grid).any(axis=1)
+    for index in np.flatnonzero(regridded):
+        # Variances of the errors of rounding add up.
+        step = np.sqrt(np.maximum(wanted.step[index] ** 2 - grid[index] ** 2, 0))
+        curves[index] = curves[index].copy()
+        for axis in np.flatnonzero(wanted.step[index] > _TOLERANCE * grid[index]):
+            curves[index][:, axis] = np.rint(curves[index][:, axis] / step[axis]) * step[axis]
+    new = (dense & regridded)[:, None]
+    own = own._replace(
+        pixel=np.where(new, np.maximum(own.pixel, wanted.step), own.pixel), step=np.where(new, wanted.step, own.step)
+    )
+    coarser = (wanted.pixel > _TOLERANCE * own.pixel) | (wanted.smoothing > _TOLERANCE * own.smoothing)
+    retraced = dense & coarser.any(axis=1)
+    if not (fewer | regridded | retraced).any():
+        return ensemble
+    kept, images = np.ones(len(ensemble), dtype=bool), ensemble.images
+
+    def trace(rows: Index, pixel: Real, sigma: Real) -> None:
+        # Image by image: outlines that are traced together affect each other's rounding errors, but pooling must not.
+        for image in dict.fromkeys(images[rows].tolist()):
+            here = images[rows] == image
+            again = traced_again([curves[row] for row in rows[here]], pixel[here], sigma[here])
+            for index, curve in zip(rows[here], again, strict=True):
+                kept[index] &= curve is not None
+                curves[index] = curves[index] if curve is None else curve
+
+    # The edges of pixels are exactly a mask, which is traced with its own pixels first: steps would beat with others.
+    edges = retraced & own.pixel.all(axis=1) & ~own.smoothing.any(axis=1) & ~own.step.any(axis=1)
+    trace(rows := np.flatnonzero(edges), own.pixel[rows], np.ones((len(rows), 2)))
+    own = own._replace(smoothing=np.where(edges[:, None], own.pixel, own.smoothing))
+    coarser = (wanted.pixel > _TOLERANCE * own.pixel) | (wanted.smoothing > _TOLERANCE * own.smoothing)
+    rows = np.flatnonzero(retraced & coarser.any(axis=1))
+    trace(rows, *_simulation(Precision(*(of[rows] for of in own)), Precision(*(of[rows] for of in wanted))))
+    dropped = ensemble.dropped
+    if not kept.all():
+        dropped[VANISHED] = dropped.get(VANISHED, 0) + int(np.count_nonzero(~kept))
+    held = pixels_of(ensemble)
+    held[retraced] = np.maximum(wanted.pixel, own.pixel)[retraced]
+    columns = dict(zip(PIXEL_COLUMNS, held.T, strict=True)) if retraced.any() else {}
+    changed = ensemble.assign(**columns) if columns else ensemble
+    rows = np.flatnonzero(kept)
+    return changed.derived([curves[row] for row in rows], rows, dropped=dropped)
+
+
+def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.outline_smoothing) -> Ensemble:
+    """Return the outlines as they would appear in an image with larger pixels.
+
+    Each outline is rasterized at this pixel size, smoothed by the difference between the two smoothings, and traced
+    again. Objects of fewer than 16 of these pixels are left out and counted.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        Outlines of an image with known pixel size.
+    size : float
+        Side of the larger pixels, in the ensemble's unit.
+    smoothing : float
+        Standard deviation of the smoothing of outlines at both pixel sizes, in pixels of each.
+
+    Returns
+    -------
+    Ensemble
+        With the same ids; the ensemble itself if its pixels are as large already.
+
+    Raises
+    ------
+    ValueError
+        For a size that is not positive, or an ensemble with unknown pixel size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import at_pixel_size, extract_curves
+    >>> rows, columns = np.indices((100, 100))
+    >>> fine = extract_curves(np.hypot(rows - 50, columns - 50) < 40, scale=(0.5, 0.5), unit="µm")
+    >>> coarse = at_pixel_size(fine, 2.0)
+    >>> coarse.pixel_size, len(coarse[0]) < len(fine[0]) / 3
+    ((2.0, 2.0), True)
+    """
+    expect(ensemble, Ensemble, "at_pixel_size takes an Ensemble")
+    if not 0 < size < np.inf:
+        raise ValueError(f"the size of a pixel must be a positive number, not {size!r}")
+    if ensemble.pixel_size is None:
+        raise ValueError(f"the pixel size of {ensemble.name or 'the ensemble'} is unknown: give it")
+    if size <= max(ensemble.pixel_size) * _TOLERANCE:
+        return ensemble
+    own = np.array(ensemble.pixel_size)
+    ensemble = without_small(ensemble, (size, size))
+    # Variances of Gaussian filters add up: what is left of the smoothing at the larger pixels.
+    left = np.maximum(smoothing * np.sqrt(1 - (own / size) ** 2), _LEAST_SMOOTHING / 4)
+    curves = traced_again(ensemble.curves, np.full((len(ensemble), 2), size), np.tile(left, (len(ensemble), 1)))
+    rows = np.array([row for row, curve in enumerate(curves) if curve is not None], dtype=np.intp)
+    tracing = ensemble.tracing | {"at_pixel_size": float(size)}
+    return ensemble.derived([curve for curve in curves if curve is not None], rows, pixel_size=size, tracing=tracing)
+
+
+def without_small(ensemble: Ensemble, pixel: Sequence[float] | Real, among: Mask | bool = True) -> Ensemble:
+    """Leave out, and count, outlines of fewer pixels than are traced by default, at larger pixels, `among` some."""
+    area = float(np.prod(pixel))
+    kept = np.flatnonzero((ensemble.features["area"].to_numpy() >= Recipe.min_area * area) | ~np.asarray(among))
+    if len(kept) == len(ensemble):
+        return ensemble
+    reason = too_small(Recipe.min_area)._replace(pixel=f"{np.sqrt(area):.4g} {ensemble.unit}")
+    dropped = ensemble.dropped
+    dropped[reason] = dropped.get(reason, 0) + len(ensemble) - len(kept)
+    return ensemble.derived([ensemble.curves[row] for row in kept], kept, dropped=dropped)
+
+
+def _thinned(curve: Real, count: int) -> Real:
+    """Equally many of the vertices of a polygon between those kept, from the one farthest from their middle."""
+    first = int(np.square(curve - curve.mean(axis=0)).sum(axis=1).argmax())
+    kept = np.rint(np.arange(count) * len(curve) / count).astype(np.intp)
+    return curve[np.sort((first + kept) % len(curve))]
+
+
+def _simulation(own: Precision, wanted: Precision) -> tuple[Real, Real]:
+    """Pixels (N, 2), and smoothing in these pixels (N, 2), that turn outlines into those of the precision wanted.
+
+    Variances of filters add up.
+    """
+    coarse = np.maximum(wanted.pixel, own.pixel)
+    pixel = np.maximum(coarse**_ERROR_POWER - own.pixel**_ERROR_POWER, 0) ** (1 / _ERROR_POWER)
+    pixel = np.maximum(pixel, _LEAST_PIXEL * np.maximum(coarse, coarse.max(axis=1, keepdims=True) / 4))
+    lacking = np.sqrt(np.maximum(wanted.smoothing**2 - own.smoothing**2, 0))
+    sigma = np.maximum(_SMOOTHING_STEP * np.rint(lacking / pixel / _SMOOTHING_STEP), _LEAST_SMOOTHING)
+    return np.where(lacking > _LEAST_SMOOTHING * pixel, lacking / sigma, pixel), sigma
+
+
+def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real | None]:
+    """Rasterize outlines at pixels of their own (N, 2), smooth by sigma (N, 2) pixels, and trace them.
+
+    None for an outline that vanishes.
+    """
+    found: list[Real | None] = [None] * len(curves)
+    leave_if_cancelled = cancellation_check()
+    for alike in {tuple(pair): None for pair in sigma.tolist()}:
+        rows = np.flatnonzero((sigma == alike).all(axis=1))
+        # Smoothing of one unit in pixels of these sides.
+        scale = 1 / np.array(alike)
+        recipe = Recipe(
+            outline_smoothing=1.0, smoothing_unit="physical", keep_border=True, min_area=1, min_vertices=4, min_length=0
+        )
+        for start in range(0, len(rows), _BLOCK):
+            leave_if_cancelled()
+            here = rows[start : start + _BLOCK]
+            scaled = [curves[row] / pixel[row] for row in here]
+            corners = np.array([np.floor(curve.min(axis=0)) - 1 for curve in scaled])
+            ends = np.array([np.ceil(curve.max(axis=0)) + 2 for curve in scaled]) - corners
+            corners[:, 1] -= np.cumsum(ends[:, 1]) - ends[:, 1]  # beside each other
+            shape = int(ends[:, 0].max()), int(ends[:, 1].sum()) + 1
+            plane = rasterize([curve - corner for curve, corner in zip(scaled, corners, strict=True)], shape)
+            plane[0, -1] = len(here) + 1  # with a second label it is no mask, whose parts would be numbered
+            traced = traced_labels(plane, recipe, scale=scale.tolist())
+            for label, curve in zip(traced["ids"].tolist(), traced["curves"], strict=True):
+                if label <= len(here):
+                    row = here[label - 1]
+                    found[row] = (curve / scale + corners[label - 1]) * pixel[row]
+    return found

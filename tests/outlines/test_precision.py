@@ -1,0 +1,220 @@
+"""What outlines can show, and comparisons of those of unequal precision."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from skimage.io import imread
+
+from napari_shape_ensembles import (
+    Comparison,
+    Ensemble,
+    Settings,
+    at_pixel_size,
+    compare,
+    decision_landscape,
+    experiment,
+    extract_curves,
+)
+from napari_shape_ensembles.comparison.precision import at_one_precision
+from napari_shape_ensembles.outlines.precision import pixels_of, precision_of
+from napari_shape_ensembles.outlines.rasterize import rasterize
+
+QUICK = Settings(landmarks=100, rank=30, permutations=300)
+
+
+@pytest.fixture(scope="module")
+def pooled(real_data):
+    """Return a function that traces nuclei from every n-th pixel, cached."""
+    labels = imread(real_data / "dsb_nuclei" / "labels.png").astype(int)
+
+    @cache
+    def traced(factor):
+        small = labels[::factor, ::factor]
+        return extract_curves(small, scale=(factor * 0.5,) * 2, unit="µm", min_area=16, name=f"at {factor}")
+
+    return traced
+
+
+@pytest.mark.parametrize("factor", [2, 4])
+def test_resampled_outlines_match_those_of_the_coarser_image(pooled, factor):
+    """Areas and perimeters agree with those traced from every second or fourth pixel of the labels."""
+    coarse, brought = pooled(factor), at_pixel_size(pooled(1), 0.5 * factor)
+    assert brought.pixel_size == coarse.pixel_size
+    one = coarse.features.merge(brought.features, on="id", suffixes=("", "_brought"))
+    assert len(one) > 0.9 * len(coarse)
+    for name in ("area", "perimeter"):
+        ratio = one[f"{name}_brought"] / one[name]
+        assert abs(ratio.median() - 1) < 0.02
+        assert ratio.sub(1).abs().quantile(0.9) < 0.1
+
+
+def test_nothing_changes_at_the_same_or_a_smaller_pixel_size(pooled):
+    ensemble = pooled(2)
+    assert at_pixel_size(ensemble, 1.0) is ensemble
+    assert at_pixel_size(ensemble, 0.2) is ensemble
+    for size in (0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="size of a pixel must be a positive number"):
+            at_pixel_size(ensemble, size)
+    with pytest.raises(ValueError, match="pixel size of x is unknown"):
+        at_pixel_size(Ensemble(ensemble.curves, name="x"), 1.0)
+
+
+def test_small_objects_are_excluded_and_counted(pooled):
+    fine = pooled(1)
+    coarse = at_pixel_size(fine, 4.0)
+    assert len(coarse) < len(fine)
+    assert sum(coarse.dropped.values()) - sum(fine.dropped.values()) >= len(fine) - len(coarse)
+    (reason,) = set(coarse.dropped) - set(fine.dropped)
+    assert (reason.key, reason.limit) == ("small", 16)
+    assert str(reason).startswith("smaller than 16 px² at pixels of ")
+
+
+def halves(pooled, coarser):
+    """Random halves of the nuclei, the second at larger pixels."""
+    fine, coarse = pooled(1), pooled(coarser)
+    half = np.arange(len(coarse)) % 2 == 0
+    kept = set(coarse.ids[half].tolist())
+    return fine[[label not in kept for label in fine.ids.tolist()]], coarse[half]
+
+
+def test_a_comparison_brings_outlines_to_larger_pixels_and_reports_it(pooled, tmp_path):
+    a, b = halves(pooled, 4)
+    result = compare(a, b, QUICK)
+    assert result.case == "1∧1"
+    assert "brought to the coarser precision of the others: finer detail is not compared" in result.note
+    assert f"{result.note}." in result.warnings
+    assert np.median(pixels_of(result.a)) == pytest.approx(2.0, rel=0.15)
+    result.save(tmp_path / "r.npz")
+    assert Comparison.load(tmp_path / "r.npz").note == result.note
+
+
+def test_outlines_too_small_for_the_larger_pixels_are_counted(pooled):
+    fine, coarse = pooled(1), pooled(4)
+    lost = len(fine) - len(at_pixel_size(fine, 2.0))
+    assert lost > 1
+    _, note = at_one_precision([[fine], [coarse]])
+    assert note.endswith(f"; {lost} outlines too small for the largest pixels were left out")
+
+
+def test_pooled_images_keep_their_pixels(pooled):
+    """Pooled before a comparison or by it, images of unequal pixels lead to the same result."""
+    images = [pooled(1), pooled(2)]
+    both = Ensemble.pooled(images, name="both").to("nm")
+    assert np.unique(pixels_of(both)).tolist() == [500, 1000]
+    results = [compare(given, pooled(2), QUICK, overrule=True) for given in (images, iter(images), both.to("µm"))]
+    assert len({result.undulation.p_value for result in results}) == 1
+
+
+def test_an_experiment_of_two_groups_brings_them_to_one_precision_like_a_comparison(pooled):
+    a, b = halves(pooled, 4)
+    design = pd.DataFrame({"group": ["a", "b"]})
+    result, pairs = compare(a, b, QUICK), experiment([a, b], design, QUICK)
+    assert pairs.table["undulation_statistic"][0] == result.undulation.mmd
+    assert f"{result.note}." in pairs.warnings
+    assert pairs.contrast().note == result.note
+    found = decision_landscape(a, b, ranks=[5], landmarks=[40], settings=QUICK)
+    assert found.summary().endswith(f". {result.note}.")
+
+
+def circles(count, vertices, *, seed=0, waves=0.03):
+    """Wavy circles of about 40 units across."""
+    rng, u = np.random.default_rng(seed), 2 * np.pi * np.arange(vertices) / vertices
+    found = []
+    for _ in range(count):
+        phases, k = rng.uniform(0, 2 * np.pi, 8), np.arange(2, 10)
+        radius = rng.uniform(18, 22) * (1 + waves * np.cos(k * u[:, None] + phases) @ (1 / k))
+        found.append(radius[:, None] * np.stack([np.cos(u), np.sin(u)], axis=1) + rng.uniform(0, 1, 2))
+    return found
+
+
+def test_a_grid_of_coordinates_is_found_in_both_directions():
+    whole = [np.round(curve / [0.325, 0.65]) * [0.325, 0.65] + [17, 3] for curve in circles(3, 40)]
+    np.testing.assert_allclose(precision_of(Ensemble(whole)).step, [[0.325, 0.65]] * 3, rtol=1e-6)
+    single = [curve.astype(np.float32) for curve in whole]
+    np.testing.assert_allclose(precision_of(Ensemble(single)).step, [[0.325, 0.65]] * 3, rtol=1e-4)
+    assert not precision_of(Ensemble(circles(3, 40))).step.any()
+    decimals = [np.round(curve, 2) for curve in circles(3, 40)]
+    assert not precision_of(Ensemble(decimals)).step.any()  # they hold all that is tested
+
+
+def test_dense_curves_are_exact_however_they_are_sampled():
+    for count in (60, 400):
+        known = precision_of(Ensemble(circles(3, count)))
+        assert np.isinf(known.vertices).all()
+        assert not np.concatenate([known.pixel, known.step, known.smoothing]).any()
+    assert precision_of(Ensemble(circles(3, 40))).vertices.tolist() == [40, 40, 40]
+
+
+def test_tracing_gives_pixels_and_smoothing_in_both_directions():
+    mask = rasterize([circles(1, 100)[0] + 25], (50, 50)) > 0
+    traced = extract_curves(mask, scale=(1, 3), smoothing=2, unit="µm")
+    known = precision_of(traced)
+    assert known.pixel.tolist() == [[1, 3]]
+    assert known.smoothing.tolist() == [[2, 6]]
+    isotropic = extract_curves(mask, scale=(1, 3), smoothing=2, smoothing_unit="physical", unit="µm")
+    np.testing.assert_allclose(precision_of(isotropic).smoothing, [[2, 2]])
+
+
+def test_whole_pixels_are_rounded_on_the_other_side_too():
+    """Vertices of the finer side move to the grid of the coarser one, whose outlines stay as they are."""
+    fine, whole = Ensemble(circles(30, 40)), Ensemble([np.round(curve) for curve in circles(30, 40, seed=1)])
+    (((a,), (b,)), note) = at_one_precision([[fine], [whole]])
+    assert b is whole
+    assert note.startswith("30 outlines were brought")
+    assert np.abs(np.concatenate([x - y for x, y in zip(a.curves, fine.curves, strict=True)])).max() < 0.7
+    assert compare(fine, whole, QUICK).case == "1∧1"
+
+
+def test_clicked_polygons_are_thinned_rank_by_rank():
+    dense = Ensemble(circles(40, 40))
+    mixed = Ensemble([curve[::2] if place % 2 else curve for place, curve in enumerate(circles(40, 40, seed=1))])
+    (((a,), (b,)), _) = at_one_precision([[dense], [mixed]])
+    assert b is mixed
+    assert sorted(map(len, a.curves)) == [20] * 20 + [40] * 20
+    assert all(np.isin(a[i], dense[i]).all() for i in range(40))
+
+
+def test_equal_precision_changes_nothing():
+    whole = [Ensemble([np.round(curve) for curve in circles(20, 40, seed=seed)]) for seed in (0, 1)]
+    clicked = [Ensemble(circles(20, 30, seed=seed)) for seed in (0, 1)]
+    dense = [Ensemble(circles(20, 100)), Ensemble(circles(20, 300))]
+    for a, b in (whole, clicked, dense):
+        (((one,), (other,)), note) = at_one_precision([[a], [b]])
+        assert one is a
+        assert other is b
+        assert note == ""
+
+
+def test_outlines_of_another_size_lose_as_much_as_the_smaller_ones():
+    """Labels of one form half as large again: form does not differ, and the larger ones were traced again."""
+    sides = []
+    for seed, size in ((0, 1.0), (1, 1.6)):
+        masks = [rasterize([size * curve + 40], (80, 80)) > 0 for curve in circles(30, 200, seed=seed, waves=0.06)]
+        sides.append(Ensemble.from_masks(masks))
+    result = compare(*sides, QUICK)
+    assert result.case == "1∧0"
+    assert np.median(pixels_of(result.b)) == pytest.approx(1.6, rel=0.1)
+    assert not pixels_of(result.a).max() > 1.2
+
+
+def test_unequal_parameters_of_tracing_withhold_the_row():
+    masks = [rasterize([curve + 25], (50, 50)) > 0 for curve in circles(24, 100, waves=0.1)]
+    a, b = Ensemble.from_masks(masks[:12]), Ensemble.from_masks(masks[12:], smoothing=2.0)
+    result = compare(a, b, QUICK)
+    assert result.withheld == (
+        "outlines were traced with unequal outline smoothing: 1.0 in A and 2.0 in B: trace all of them alike"
+    )
+    overruled = compare(a, b, QUICK, overrule=True)
+    assert overruled.inconclusive is None
+    assert not compare(a, Ensemble.from_masks(masks[12:]), QUICK).quality.serious
+
+
+def test_a_real_difference_is_found_between_unequal_pixel_sizes(pooled):
+    fine, coarse = pooled(1), pooled(2)
+    half = np.arange(len(fine)) % 2 == 0
+    stretched = Ensemble([curve * (1.5, 1.0) for curve in coarse.curves], unit="µm", ids=coarse.ids, pixel_size=1.0)
+    kept = set(fine.ids[half].tolist())
+    other = stretched[[label not in kept for label in stretched.ids.tolist()]]
+    assert compare(fine[half], other, QUICK).scale.rejected
