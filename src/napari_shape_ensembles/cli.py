@@ -937,8 +937,12 @@ def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
 
 def _tell(result: Any, sentences: Sequence[str] = (), before: Sequence[str] = ()) -> None:
     """Print a result, its estimates, and its warnings except those that were printed before the run."""
-    for sentence in (result.summary(), *sentences):
-        echo(sentence)
+    from .comparison import Comparison
+    from .comparison.answer import summary_lines
+
+    # Line by line, as a name may have control characters.
+    for line in (*(summary_lines(result) if isinstance(result, Comparison) else [result.summary()]), *sentences):
+        echo(line)
     for warning in result.warnings:
         if warning not in before:
             echo_error(f"note: {warning}")

@@ -118,12 +118,14 @@ def titles_of(comparison: Comparison) -> tuple[str, str]:
 # ------------------------------------------------------------------------------------------------------ the row
 
 
-def summary(comparison: Comparison) -> str:
-    """Return the result in words: the answer, with what it holds for, and the table of estimates."""
+def summary_lines(comparison: Comparison) -> list[str]:
+    """Return the result in words: the answer, the table of estimates in aligned columns, and what it holds for."""
     lines = [in_one_line(comparison)]
     if min(len(comparison.a), len(comparison.b)) > 1:
-        lines += ["", *estimate_lines(comparison)]
-    return "\n".join([*lines, *(f"\n{words}" for words in (scope(comparison),) if words)])
+        table = [estimate_headings(comparison), *estimate_rows(comparison)]
+        widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+        lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+    return [*lines, *filter(None, [scope(comparison)])]
 
 
 def in_one_line(comparison: Comparison) -> str:
@@ -270,13 +272,6 @@ def estimate_headings(comparison: Comparison) -> tuple[str, ...]:
     """Headings of `estimate_rows`."""
     a, b = names_of(comparison)
     return ("quantity", f"{b} over {a}", "95 % interval", "p", "adjusted p", "")
-
-
-def estimate_lines(comparison: Comparison) -> list[str]:
-    """The table of estimates as lines of text, its columns one below the other."""
-    table = [estimate_headings(comparison), *estimate_rows(comparison)]
-    widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
 
 
 def ratio_words(*ratios: float) -> list[str]:

@@ -618,7 +618,7 @@ class Comparison(Sealed, Saved):
 
         For thousands of curves this takes seconds, as `estimates` does.
         """
-        return answer.summary(self)
+        return "\n".join(answer.summary_lines(self))
 
     def numbers(self) -> dict[str, Any]:
         """Return every number of the result by name: shape space, coordinates, and both tests with their parts.
