@@ -179,6 +179,22 @@ class ComparisonTask(Task[Comparison]):
 
     def _update_own_names(self) -> None:
         update_own_names(list(self.choices.layers))
+        self._follow_names()
+
+    def _follow_names(self) -> None:
+        """Call a group of one image by the current name of that image, as its sentence does."""
+        then = self.run_inputs
+        if self.result is None or then is None or len(then.layers) != len(then.titles) or len(then.layers) != len("AB"):
+            return
+        for (ref,), title, ensemble in zip(then.layers, then.titles, (self.result.a, self.result.b), strict=True):
+            layer = ref()
+            if layer is not None and ensemble.name == title != layer.name:
+                ensemble.name = layer.name
+        titles = tuple(title if (layer := ref()) is None else layer.name
+                       for (ref,), title in zip(then.layers, then.titles, strict=True))  # fmt: skip
+        if titles != then.titles:
+            self.run_inputs = replace(then, titles=titles)
+            self.changed.emit()
 
     # The run.
 
