@@ -466,7 +466,7 @@ def test_means_of_few_and_of_many_points_are_compared_at_the_level(m, n, of_a, o
 
 
 def test_one_component_that_differs_stands_out_from_a_common_variation_of_few_and_of_many_points():
-    """With the weights of equal numbers it is found in a tenth of designs; by Welch's test of that component in half."""
+    """With the weights of equal numbers it is found in a tenth of designs; by Welch's test of it in half."""
     rng, counts = np.random.default_rng(0), np.repeat([3, 30], [5, 15])
     second, between = np.arange(20) >= 5, np.sqrt(0.1 / 0.9)
     shift = 3.2 * np.sqrt((between**2 + 1 / 3) / 5 + (between**2 + 1 / 30) / 15) * np.eye(9)[0]
