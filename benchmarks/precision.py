@@ -167,7 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--cells", default="")
-    parser.add_argument("--seconds", type=float, default=20.0, help="processor time of a cell after which no draw starts")
+    parser.add_argument("--seconds", type=float, default=20.0, help="processor time of a cell, then no draw starts")
     parser.add_argument("--seed", type=int, default=0)
     out_option(parser)
     options = parser.parse_args()
