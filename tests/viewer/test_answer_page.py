@@ -147,6 +147,16 @@ def test_layers_deleted_and_renamed_during_a_run_do_not_disturb_it(dock, viewer,
     assert {"one curves", "other curves"} <= {layer.name for layer in viewer.layers}
 
 
+def test_the_sentence_follows_the_name_of_an_image(dock, viewer, qtbot):
+    run(dock, qtbot)
+    assert dock.result.summary().startswith("one (")
+    viewer.layers["one"].name = "first"
+    viewer.layers["first"].name = "at last"
+    assert dock.state == "done"
+    assert dock.result.summary().startswith("at last (")
+    assert "at last" in dock.verdict.sentence.text()
+
+
 def test_recoloring_works_after_deleting_curves(dock, viewer, qtbot):
     run(dock, qtbot)
     viewer.layers.remove("one curves")

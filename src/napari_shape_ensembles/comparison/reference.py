@@ -428,11 +428,11 @@ class Reference(Saved):
         key = size, count, tuple(kept)
         if key not in self._compared:
             part = self._units_drawn(size, count)
-            of_units = [quantities(one.scale, one.form, kept) for one in part]
+            scale, form = (np.stack([getattr(one, test) for one in part]) for test in ("scale", "form"))
             of_images = [quantities(one.scale, one.form, kept) for one in measured if len(one)]
             self._compared[key] = _Compared(
-                {"form": np.stack([one.form[:, kept] for one in part]), "scale": np.stack([one.scale for one in part])},
-                {name: np.array([one[name] for one in of_units]) for name in QUANTITIES},
+                {"form": form[..., kept], "scale": scale},
+                quantities(scale, form, kept),
                 {name: _mean([float(one[name]) for one in of_images]) for name in QUANTITIES},
             )
         compared, own = self._compared[key], drawn(query, count, [self.settings.seed, _QUERY])

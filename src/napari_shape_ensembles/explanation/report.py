@@ -4,15 +4,15 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from io import BytesIO, StringIO
+from io import StringIO
 from math import isfinite
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
-from ..archive import write_bytes
+from ..archive import replacing
 from ..comparison import Comparison
 from ..comparison.answer import estimate_headings, estimate_rows, names_of, titles_of
 from ..comparison.quantities import COMPONENTS
@@ -110,12 +110,12 @@ def save_report(explanation: Explanation, path: Path | str, *, swaps: Iterable[S
         For another extension.
     """
     path = Path(path)
-    if report_kind(path) == "html":
-        write_bytes(path, report_html(explanation, swaps=swaps).encode())
-    else:
-        content = BytesIO()
-        _save_pdf(explanation, content, tuple(swaps))
-        write_bytes(path, content.getvalue())
+    kind = report_kind(path)
+    with replacing(path) as file:  # fails before figures are drawn if it cannot be written
+        if kind == "html":
+            file.write(report_html(explanation, swaps=swaps).encode())
+        else:
+            _save_pdf(explanation, file, tuple(swaps))
     return path
 
 
@@ -284,7 +284,7 @@ def _figure(drawn: dict[str, Figure], name: str) -> str:
     return f"<figure>{svg[svg.index('<svg') :]}<figcaption>{_text(FIGURES[name][1])}</figcaption></figure>"
 
 
-def _save_pdf(explanation: Explanation, file: BytesIO, swaps: tuple[Swap, ...]) -> None:
+def _save_pdf(explanation: Explanation, file: BinaryIO, swaps: tuple[Swap, ...]) -> None:
     """Write pages of text, then the figures with their captions."""
     lines = [explanation.comparison.summary(), *explanation.comparison.warnings, *paragraphs(explanation)]
     listed = [_verdict_table(explanation), *tables(explanation, swaps), *_settings_tables(explanation)]

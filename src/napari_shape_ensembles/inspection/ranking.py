@@ -167,7 +167,8 @@ def _placed_in(table: pd.DataFrame, ensemble: Ensemble, source: str) -> pd.DataF
     """Add the index of every label in its ensemble to a ranking, -1 for those without a curve."""
     places = {label: index for index, label in enumerate(ensemble.ids.tolist())}
     table = table.rename(columns={"label": "id"})
-    return table.assign(source=source, index=[places.get(label, -1) for label in table["id"].tolist()])
+    index = np.array([places.get(label, -1) for label in table["id"].tolist()], dtype=np.int64)
+    return table.assign(source=source, index=index)
 
 
 def _together(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
