@@ -129,6 +129,22 @@ def test_fail_on_inconclusive_covers_too_few_curves(tmp_path, quick):
     assert "inconclusive" in done.stdout
 
 
+def test_whole_replicates_of_a_column_are_permuted_and_again_in_a_rerun(tmp_path, quick):
+    for name, seed in (("a", 1), ("b", 2)):
+        plants = np.repeat(["x", "y", "z"], 4)
+        write_curves(tmp_path / f"{name}.csv", Ensemble(list(blobs(12, 40, seed=seed)), unit="µm").assign(plant=plants))
+    arguments = "compare", tmp_path / "a.csv", tmp_path / "b.csv", "--settings", quick
+    done = run(*arguments)
+    assert "compare(a, b, replicate='plant'), on the command line --replicate 'plant'" in done.stderr
+    done = run(*arguments, "--replicate", "plant", "-o", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    assert "a (3 replicates, 12 curves) and b (3 replicates, 12 curves)" in done.stdout
+    saved = Comparison.load(tmp_path / "r" / "result.comparison.npz")
+    assert (saved.permuted, saved.replicates.tolist()) == ("replicates", np.repeat(np.arange(6), 4).tolist())
+    assert run("rerun", tmp_path / "r" / "result.comparison.npz").exit_code == 0
+    assert "no column 'site'" in run(*arguments, "--replicate", "site").stderr
+
+
 def test_folders_are_samples_of_several_images(tmp_path, quick):
     for folder, seeds in (("control", (1, 2)), ("treated", (3, 4))):
         (tmp_path / folder).mkdir()

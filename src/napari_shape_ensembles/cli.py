@@ -321,6 +321,14 @@ def compare(
     *,
     reading: Reading,
     groups: Groups = False,
+    replicate: Annotated[
+        str | None,
+        typer.Option(
+            "--replicate",
+            metavar="COLUMN",
+            help="Column of the table of curves that names the specimen, site or well of each: these are permuted.",
+        ),
+    ] = None,
     position: Annotated[
         bool, typer.Option("--position", help="Also test whether shape depends on position within the images.")
     ] = False,
@@ -344,7 +352,9 @@ def compare(
         samples, files, reading = _samples((a, b), reading, groups)
         if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG_SECONDS:
             echo_error(f"note: the comparison is expected to take {duration(expected)}")
-        result = compare_ensembles(*samples, reading.settings.analysis, scratch=scratch, client=client)
+        result = compare_ensembles(
+            *samples, reading.settings.analysis, replicate=replicate, scratch=scratch, client=client
+        )
     if out is not None:
         with _writing(out, COMPARISON) as written:
             written += write_comparison(out, replace(result, inputs=inputs_of(files, reading)))

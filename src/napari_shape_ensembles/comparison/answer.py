@@ -383,8 +383,8 @@ def replicate_columns(a: Ensemble, b: Ensemble) -> list[tuple[str, int, int]]:
 def _replicate_caveat(name: str, m: int, n: int) -> str:
     return (
         f"The outlines have a column {name!r} with {m} and {n} values. If outlines of one {name} resemble each other, "
-        f"single outlines are no replicates, and differences are found too often: compare(a, b, replicate={name!r}) "
-        f"permutes whole ones."
+        f"single outlines are no replicates, and differences are found too often: compare(a, b, replicate={name!r}), "
+        f"on the command line --replicate {name!r}, permutes whole ones."
     )
 
 
