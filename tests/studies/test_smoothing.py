@@ -137,7 +137,7 @@ def test_the_run_with_most_curves_is_recommended():
     found = study_of(["ab", "aa", "aa", "ab", "bb", "bb", "bb"], [100, 90, 80, 50, 20, 15, 10])
     assert (found.low, found.high, found.best, found.answer) == (1, 2, 1, "a")
     assert "From σ = 1 to 2 px all 2 cells give a" in found.reason
-    assert "Below, at σ = 0 px, the cells give a 1 ×, b 1 ×." in found.reason
+    assert "Below, at σ = 0 px, the cells give a in 1, b in 1." in found.reason
     assert "unnoticed" not in found.reason
 
 

@@ -116,4 +116,4 @@ def _split(cells: NDArray[Any] | None) -> str:
     counts = Counter(cells.tolist()).most_common()
     if len(counts) == 1:
         return f"all {len(cells)} cells give {counts[0][0]}" if len(cells) > 1 else f"the one cell gives {counts[0][0]}"
-    return "the cells give " + ", ".join(f"{answer} {count} ×" for answer, count in counts)
+    return "the cells give " + ", ".join(f"{answer} in {count}" for answer, count in counts)
