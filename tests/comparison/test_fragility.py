@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs
-from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
+from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare
 from napari_shape_ensembles.comparison.fragility import Checks, Without, checks_in_words, is_fragile
 from napari_shape_ensembles.comparison.sensitivity import influence
 from napari_shape_ensembles.explanation.headline import headline
@@ -78,6 +78,8 @@ def test_file_report_and_methods_say_the_same(result, tmp_path):
     for words in checks_in_words(checked):
         assert words in again.warnings
         assert words in text
+    assert "number 2 of those proposed" in methods(again, Outlines(), headline(again), proposal=2)
+    assert "proposed" not in methods(again, Outlines(), headline(again))
 
 
 def test_influence_leaves_out_the_farthest_outlines_whatever_their_sample():

@@ -529,7 +529,14 @@ class ComparisonTask(Task[Comparison]):
         """Write everything for a paper into a folder."""
         if self.shown is not None:
             self.start_secondary_job(
-                partial(write_paper_files, self.shown, self.color_by, self._whole_tree(), folder),
+                partial(
+                    write_paper_files,
+                    self.shown,
+                    self.color_by,
+                    self._whole_tree(),
+                    folder,
+                    self.choices.proposed.get(self.shown.recipe, 0),
+                ),
                 partial(self.on_written, saved=True),
             )
 
@@ -825,8 +832,8 @@ def write_explanation_report(explanation: Explanation, path: Path, swaps: tuple[
     return path
 
 
-def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder: Path) -> list[Path]:
-    """Write figure, methods, tables, script and the comparison into a folder."""
+def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder: Path, proposal: int = 0) -> list[Path]:
+    """Write figure, methods, tables, script and the comparison into a folder; for a proposed recipe, its number."""
     from ..explanation.figures import style
     from ..explanation.paper import answer_figure, image_table, methods
 
@@ -848,7 +855,7 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
                 with style(), replacing(path) as file:
                     figure.savefig(file, format=path.suffix[1:], dpi=300)
             report("writing the tables", 2, 5)
-            write_bytes(paths[2], methods(result, shown.recipe, known, kinds=shown.kinds).encode())
+            write_bytes(paths[2], methods(result, shown.recipe, known, kinds=shown.kinds, proposal=proposal).encode())
             write_bytes(paths[3], result.outlines.to_csv(index=False).encode(TABLE_ENCODING))
             write_bytes(paths[4], image_table(result).to_csv(index=False).encode(TABLE_ENCODING))
             written += paths

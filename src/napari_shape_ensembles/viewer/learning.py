@@ -23,6 +23,7 @@ from ..outlines.proposals import (
     Proposal,
     candidate_examples,
     describe_finding,
+    opposite_contrast,
     places_tried,
     reason_not_tried,
     sets_finding,
@@ -365,6 +366,7 @@ class Proposed:
     images: int  #: number of images on which they were tried
     pictured: int  #: index of the image, among those given, that the thumbnails show
     refused: list[tuple[str, str]]  #: (name, reason) of images that cannot be segmented, or by no recipe
+    opposite: str = ""  #: that the objects are bright in some of them and dark in others
     candidates: NDArray[np.int32] | None = None  #: for examples in the pictured image, if the best is doubtful
 
 
@@ -379,6 +381,8 @@ class ProposingTask(Task[Proposed]):
         self._set_recipe: Outlines | None = None  # the recipe applied automatically
         self._tried: frozenset[weakref.ref[Layer]] = frozenset()
         segmentation.contents_changed.connect(self._begin_automatically)
+        segmentation.awaits_recipe = lambda: self.busy and self._may_set_recipe()
+        self.finished.connect(segmentation.preview_in_full)
 
     def current_inputs(self) -> RunInputs:
         """Return the chosen image and others without those that contain labels; a subset if there are many."""
@@ -475,7 +479,9 @@ class ProposingTask(Task[Proposed]):
     def choose(self, number: int) -> None:
         """Apply the recipe of a proposal to all images."""
         if self.result is not None:
-            self.choices.set(recipe=self.recipe_with(self.result.proposals[number]))
+            recipe = self.recipe_with(self.result.proposals[number])
+            self.choices.proposed[recipe] = number + 1
+            self.choices.set(recipe=recipe)
 
     def recipe_with(self, proposal: Proposal) -> Outlines:
         """Return the current recipe with the objects found as proposed; a minimum size chosen since then is kept."""
@@ -500,7 +506,9 @@ class ProposingTask(Task[Proposed]):
         if self.recipe_with(self.result.proposals[0]) == self.choices.recipe:
             tried = counted(self.result.images, "image")
             words.insert(0, f"The best of several tried on {tried} is used: {describe_finding(best)}.")
-            if self.result.proposals[0].is_doubtful:
+            if opposite := self.result.opposite:
+                words.insert(0, f"⚠ {opposite[0].upper()}{opposite[1:]}.")
+            elif self.result.proposals[0].is_doubtful:
                 words.insert(0, f"⚠ {DOUBTFUL}: under By example, Click objects marks five candidates.")
         return "\n".join(words)
 
@@ -520,7 +528,8 @@ def propose_recipes(images: list[tuple[str, NDArray[Any]]], recipe: Any) -> Prop
             refused.append((name, "no recipe finds objects in it"))
     pictured = next((place for place, reason in enumerate(reasons) if not reason), 0)
     candidates = candidate_examples(images[pictured][1], found) if found and found[0].is_doubtful else None
-    return Proposed(varied(found, _MAX_PROPOSALS), len(usable), pictured, refused, candidates)
+    opposite = opposite_contrast(found, [name for name, _ in usable])
+    return Proposed(varied(found, _MAX_PROPOSALS), len(usable), pictured, refused, opposite, candidates)
 
 
 #: Number of proposals shown.

@@ -60,8 +60,8 @@ class AnswerPage(TaskPage):
         self._colored: tuple[Any, ...] = ()
         self.help: HelpWindow | None = None
         self.dialogs = Dialogs(self, session, task.message_posted.emit)
-        tooltip = "Open a saved comparison; load or save the settings"
-        self.files = menu_button("Ope&n …", tooltip, self.dialogs.file_entries())
+        tooltip = "Open any file of the bench, or save the settings"
+        self.files = menu_button("Ope&n …", tooltip, self.dialogs.settings_entries())
         results = self.results = ResultsPanel(self.dialogs.result_entries())
         self.excluded, self.recover_notice = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.suspects = Notice(
@@ -200,8 +200,7 @@ class AnswerPage(TaskPage):
         looks = [words for words in said if " wrong: " in words]
         said = [words for words in said if words not in looks]
         looks = looks if self.stale.isHidden() else []  # they may be left out by now
-        ink = self.palette().windowText().color().name()  # Qt's blue is unreadable in the dark theme
-        link = f" <a href='Inspect' style='color: {ink}'>Look</a>" if looks else ""
+        link = " <a href='Inspect'>Look</a>" if looks else ""
         self.suspects.set_message("<br>".join(f"⚠ {escape(words)}" for words in looks) + link)
         self.checks.show_text(" ".join(said))
         self.checks.setEnabled(self.stale.isHidden())
