@@ -25,14 +25,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
 from napari_shape_ensembles import Ensemble, Outlines, Progress, Settings, reporting
-from napari_shape_ensembles.comparison.engine import Groups, curve_test
-from napari_shape_ensembles.comparison.learning import learn
+from napari_shape_ensembles.comparison.engine import curve_test, learn_groups
 from napari_shape_ensembles.comparison.parts import form_parts, scale_parts
 from napari_shape_ensembles.compiled import compile_kernels
 from napari_shape_ensembles.io import Calibration, CurveTable, write_curves, write_ome_zarr_labels
@@ -44,31 +43,22 @@ _PIECE, _TEMPLATES, _CELL = 5000, 64, 89
 MAX_EXACT_CURVES = 100_000
 
 
-class Drawn:
-    """Outlines of one image, generated on demand; `taken` collects the processor times of generation."""
+class Drawn(Sequence):
+    """Images of two samples, whose outlines are drawn anew whenever an image is taken."""
 
-    taken: ClassVar[list[float]] = []
+    def __init__(self, sizes, stages):
+        self.sizes, self.stages = sizes, stages
 
-    def __init__(self, count, seed, source):
-        self.count, self.seed, self.source = count, seed, source
-        self.name, self.key = f"image {source}", f"{count} {seed}"
+    def __len__(self):
+        return len(self.sizes)
 
-    def load(self):
-        """Return the outlines."""
+    def __getitem__(self, place):
+        if not 0 <= place < len(self):
+            raise IndexError(place)
         begun = time.thread_time()
-        curves = list(blobs(self.count, self.seed))
-        self.taken.append(time.thread_time() - begun)
-        ids = np.arange(self.count) + 10**9 * (self.seed + 1)
-        return Ensemble(curves, name=self.name, unit="µm", ids=ids, pixel_size=1.0)
-
-
-def drawn(count, images, first_seed):
-    """A sample of outlines from a number of images."""
-    if images:
-        sizes = np.diff(np.linspace(0, count, images + 1).astype(int))
-        return [Drawn(int(size), first_seed + place, place) for place, size in enumerate(sizes)]
-    starts = range(0, count, _PIECE)
-    return [Drawn(min(_PIECE, count - start), first_seed + place, 0) for place, start in enumerate(starts)]
+        ensemble = Ensemble(list(blobs(self.sizes[place], place)), name=f"{place}", unit="µm", pixel_size=1.0)
+        self.stages.excluded("drawing outlines", time.thread_time() - begun)
+        return ensemble
 
 
 class Stages:
@@ -85,6 +75,10 @@ class Stages:
             self.taken[self.name] += now - self.since
             self.name, self.since = name, now
 
+    def excluded(self, name, seconds):
+        """Charge processor time to another stage than the present one."""
+        self.taken.update({name: seconds, self.name: -seconds})
+
 
 def curves(count, options):
     """Compare two samples with this total number of outlines."""
@@ -92,16 +86,14 @@ def curves(count, options):
     settings = Settings(
         landmarks=options.landmarks, rank=options.rank, permute="images" if options.images else "curves"
     )
-    half, first = options.images // 2, count // 2
-    pieces = [*drawn(first, half, 0), *drawn(count - first, half, 10**6)]
-    sizes = [piece.count for piece in pieces] if options.images else [first, count - first]
-    replicate, group = np.repeat(np.arange(len(sizes)), sizes), np.repeat([0, 1], len(sizes) // 2)
+    sizes = np.diff(np.linspace(0, count, (options.images or 2 * -(-count // (2 * _PIECE))) + 1).astype(int))
+    group = np.repeat([0, 1], len(sizes) // 2)
+    replicate = np.repeat(np.arange(len(sizes)), sizes)
+    images = Drawn(sizes.tolist(), note)
     with tempfile.TemporaryDirectory() as folder, workers(options.workers) as client, reporting(note):
-        learned = learn((piece.load() for piece in pieces), settings, scratch=folder, client=client)
-        tests = Groups(("A", "B"), [], replicate, group, settings, learned).test(0, 1)
+        tests = learn_groups(("A", "B"), images, replicate, group, settings, scratch=folder, client=client).test(0, 1)
         note(Progress("done"))
-        taken = {"drawing outlines": sum(Drawn.taken)} | note.taken
-        taken["placing landmarks"] -= taken["drawing outlines"]
+        taken = dict(note.taken)
         if client is not None:
             spent = client.run(time.process_time)
             taken["workers"] = sum(spent.values())

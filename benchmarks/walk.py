@@ -1,25 +1,27 @@
-"""Walk through the bench with real mouse and keyboard events: counts clicks, waits, words and visible controls.
+"""Walks through the bench with real mouse and keyboard events: counts clicks, waits, words and visible controls.
 
-Needs xdotool and a screen, possibly virtual as by ``xvfb-run -s "-screen 0 1280x800x24"``.
-The powder pair is taken from two images to a folder for a paper, with ``--keys`` by keyboard only, starting at
-napari's menu; with ``--experiment`` nine images of three groups from their names to the table of contrasts.
-Prints a line for each action, and saves a screenshot after each with ``--out``.
+Needs xdotool and a screen, possibly virtual as by ``xvfb-run -s "-screen 0 1280x800x24"``; run as
+``python benchmarks/walk.py powder|keys|groups|replicates|single|mask|many [--out FOLDER]``:
 
-Where the event loop was blocked for longer than a tenth of a second, the blocking functions are listed: the innermost
-one of the plugin, and the innermost one overall; and the activity of the worker thread, as both share the GIL.
+- ``powder``: two images of 1.6 megapixels, to a folder for a paper; ``keys``: by keyboard only, from napari's menu;
+- ``groups``: nine images of three groups, from their names to the table of contrasts;
+- ``replicates``: three images of each of two groups, grouped by their names; ``many``: twelve of each;
+- ``single``: one image, to its unusual outlines as layers;
+- ``mask``: a mask beside its image, to the queue of objects to review.
+
+Prints a line for each action, and saves a screenshot after each with ``--out``. Stalls of the event loop are those of
+`stalls`: the longest of each action, by the work of the window's thread.
 """
 
 import argparse
-import gc
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections import Counter
 from pathlib import Path
 
 import napari
+import numpy as np
 from qtpy.QtCore import QEventLoop, QTimer
 from qtpy.QtWidgets import (
     QAbstractButton,
@@ -33,93 +35,16 @@ from qtpy.QtWidgets import (
     QSlider,
 )
 
+from napari_shape_ensembles import samples
 from napari_shape_ensembles.viewer.docks.bench import Bench
+from stalls import StallMeter
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs" / "figures"))
 from screenshots import fields
 
 PLUGIN = "napari-shape-ensembles"
 CONTROLS = (QAbstractButton, QComboBox, QAbstractSpinBox, QSlider, QLineEdit)
-BEAT, LONG = 10, 0.5  # interval between checks of the event loop in milliseconds; minimum wait in seconds
-STILL = 0.1  # acceptable pause in seconds
-OWN = "napari_shape_ensembles"
-
-
-class Watch(threading.Thread):
-    """Samples the stack of the main thread whenever its event loop is blocked."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.last, self.window = time.perf_counter(), threading.main_thread().ident
-        self.seen, self.collecting, self.collected = Counter(), 0.0, 0.0
-        gc.callbacks.append(self.count)
-        self.start()
-
-    def count(self, phase, _):
-        """Time a garbage collection, which traverses all objects of all packages."""
-        now = time.perf_counter()
-        self.collecting, self.collected = now, self.collected + (now - self.collecting) * (phase == "stop")
-
-    def run(self):
-        """Sample 200 times per second."""
-        before = time.perf_counter()
-        while threading.main_thread().is_alive():
-            time.sleep(0.005)
-            now = time.perf_counter()
-            if now - self.last > 0.03:
-                # A sample delayed by the GIL represents all of that time.
-                self.seen[looked_at(self.window)] += now - before
-            before = now
-
-    def forget(self):
-        """Reset."""
-        self.seen, self.collected = Counter(), 0.0
-        self.last = time.perf_counter()
-
-    def stack(self):
-        """Functions in which the event loop was blocked, with the milliseconds sampled in each."""
-        own = Counter()
-        for (name, _, _), seconds in self.seen.items():
-            own[name] += seconds
-        lines = [f"    {1000 * self.collected:4.0f} ms: garbage collection"] if self.collected > 0.01 else []
-        for name, seconds in own.most_common(3):
-            parts = Counter()
-            for (other, inner, beside), part in self.seen.items():
-                parts[f"{inner}{f' beside {beside}' if beside else ''}"] += part * (other == name)
-            inside = ", ".join(f"{inner} {1000 * part:.0f}" for inner, part in parts.most_common(3))
-            lines.append(f"    {1000 * seconds:4.0f} ms: {name or 'napari, Qt'} > {inside}")
-        return "\n".join(lines)
-
-
-def looked_at(window):
-    """Functions of a thread, as in `named`, and the plugin's functions in the other threads.
-
-    References to frames are dropped before any other thread continues: locals of a frame whose function returns, such
-    as painters, would otherwise be freed in the sampling thread, which crashes Qt.
-    """
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(60)
-    try:
-        frames = sys._current_frames()
-        beside = {own for one, frame in frames.items() if one != window and (own := named(frame)[0])}
-        own, inner = named(frames.pop(window, None))
-        frames.clear()
-    finally:
-        sys.setswitchinterval(interval)
-    return own, inner, ", ".join(sorted(beside))
-
-
-def named(frame):
-    """The innermost function of the plugin in a stack, "" for none, and the innermost of napari or of any package."""
-    inner, own, deep = "", "", False
-    while frame is not None and not own:
-        code = frame.f_code
-        name = f"{'/'.join(Path(code.co_filename).parts[-2:])}:{frame.f_lineno} {code.co_qualname}"
-        inner = name if not inner or ("/napari/" in code.co_filename and not deep) else inner
-        deep = deep or "/napari/" in code.co_filename
-        own = name if OWN in code.co_filename else ""
-        frame = frame.f_back
-    return own, inner
+LONG = 0.5  # minimum wait in seconds that counts as one
 
 
 class Walk:
@@ -129,19 +54,9 @@ class Walk:
 
     def __init__(self, viewer, out):
         self.viewer, self.out = viewer, out
-        self.clicks, self.keys, self.waits, self.stalls = 0, 0, [], []
-        self.watch, self.worked = Watch(), time.thread_time()
-        self.pulse = QTimer()
-        self.pulse.timeout.connect(self.beat)
-        self.pulse.start(BEAT)
-
-    def beat(self):
-        """Record how long the event loop was blocked, and the processor time of this thread meanwhile."""
-        now, worked = time.perf_counter(), time.thread_time()
-        still = now - self.watch.last - BEAT / 1000
-        self.stalls.append((still, worked - self.worked, self.watch.stack() if still > STILL else ""))
-        self.watch.forget()
-        self.worked = worked
+        self.clicks, self.keys, self.waits, self.worst = 0, 0, [], []
+        self.controls, self.words = 0, 0  # most on a page
+        self.meter = StallMeter()
 
     def loop(self, milliseconds):
         """Run the event loop."""
@@ -162,7 +77,7 @@ class Walk:
 
     def act(self, words, until, *command):
         """Perform an action with xdotool, and print its effect."""
-        self.stalls.clear()
+        self.meter.restart()
         process = subprocess.Popen(["xdotool", *map(str, command)])
         start = time.perf_counter()
         while process.poll() is None:
@@ -177,14 +92,13 @@ class Walk:
         """Print the effect of an action, after subsequent events."""
         self.loop(700)
         controls, count = (0, 0) if self.bench is None else seen(self.bench)
-        still = max(self.stalls)[0]
-        print(f"{words:32} {waited:6.2f} s, stood still {still * 1000:4.0f} ms; {controls} controls, {count} words")
-        for one, worked, said in sorted(self.stalls, reverse=True)[:3]:
-            if said:
-                print(f"  {one * 1000:.0f} ms, of which {worked * 1000:.0f} ms of work:\n{said}")
+        self.controls, self.words = max(self.controls, controls), max(self.words, count)
+        stalls = self.meter.longest(1)
+        self.worst += stalls
+        print(f"{words:32} {waited:6.2f} s; {controls} controls, {count} words{f'; {stalls[0]}' if stalls else ''}")
         if self.out:
             self.viewer.screenshot(str(self.out / f"{self.clicks + self.keys:02d}.png"), canvas_only=False, flash=False)
-            self.watch.forget()
+            self.meter.restart()
 
 
 def seen(page):
@@ -214,7 +128,7 @@ def powder(walk):
     while session.explanation.headline is None:
         walk.loop(10)
     print(f"{'the sentence, without a click':32} {time.perf_counter() - start:6.2f} s")
-    page = bench.pages["Answer"].show_tab(0)
+    page = bench.pages["Answer"]
     walk.click(page.paper, lambda: not session.comparison.unsaved, "everything for a paper")
     print(sorted(path.name for path in Path(folder).iterdir()))
     walk.key("alt+4", lambda: bench.step == "Why" and session.explanation.result is not None, "why (Alt+4)")
@@ -253,7 +167,7 @@ def by_keys(walk):
     walk.key("ctrl+Return", lambda: session.comparison.result is not None, "compare: the row (Ctrl+Enter)")
     while session.explanation.headline is None:
         walk.loop(10)
-    paper = walk.bench.pages["Answer"].show_tab(0).paper
+    paper = walk.bench.pages["Answer"].paper
     while not paper.hasFocus():
         walk.key("Tab", words="Tab")
         focused = QApplication.focusWidget()
@@ -268,7 +182,7 @@ def by_keys(walk):
     print(trust.sentence.text(), trust.exceptions.text())
 
 
-def experiment(walk):
+def groups(walk):
     """From nine images to the table of contrasts."""
     bench, session = walk.bench, walk.bench.session
     page = bench.pages["Images"]
@@ -280,32 +194,99 @@ def experiment(walk):
     print("\n".join(session.comparison.answer.sentences))
 
 
+def replicates(walk):
+    """From images that are grouped by their names to the answer."""
+    bench, session = walk.bench, walk.bench.session
+    count = sum(map(len, session.design.groups().values()))
+    walk.click(bench.next, lambda: are_outlined(bench, count), f"look at the outlines of {count}")
+    walk.click(bench.next, lambda: has_answer(session.comparison), "compare")
+    print(session.comparison.unanswered or session.comparison.result.summary().splitlines()[0])
+
+
+def has_answer(comparison):
+    """Whether there is an answer, or the reason why there is none."""
+    return not comparison.busy and (comparison.result is not None or bool(comparison.unanswered))
+
+
+def single(walk):
+    """From one image to its outlines as layers."""
+    bench, segmentation = walk.bench, walk.bench.session.segmentation
+    walk.click(bench.next, lambda: bench.next.isEnabled() and "Make" in bench.next.text(), "look at the outlines")
+    walk.click(bench.next, lambda: segmentation.has_result and not segmentation.busy, "make layers")
+
+
+def mask(walk):
+    """From a mask beside its image to the queue."""
+    page, inspection = walk.bench.pages["Images"], walk.bench.session.inspection
+    while page.mask.isHidden():
+        walk.loop(10)
+    walk.click(page.mask.button, lambda: inspection.result is not None and not inspection.busy, "inspect it")
+
+
+def simulated(viewer, count):
+    """Images of two groups with names that tell them apart, of 64 objects each."""
+    rng = np.random.default_rng(0)
+    rows, columns = np.indices((400, 400))
+    for group, stretch in (("wt", 1.0), ("ko", 1.4)):
+        for number in range(1, count + 1):
+            image = rng.normal(0.1, 0.03, rows.shape)
+            for row, column in np.ndindex(8, 8):
+                y, x = rows - 50 * row - 25, columns - 50 * column - 25
+                image[np.hypot(y * stretch, x) < rng.uniform(10, 15)] += 1
+            viewer.add_image(image, name=f"{group}_{number:02d}")
+
+
+def with_mask(viewer):
+    """An image, and its mask opened as an image."""
+    image, found = (pair().a for pair in (samples.nuclei, samples.nuclei_labels))
+    viewer.add_image(image, name="image")
+    viewer.add_image(found.astype(np.uint16), name="mask")
+
+
+#: For each walk, its images, and its actions.
+WALKS = {
+    "powder": (lambda viewer: viewer.open_sample(PLUGIN, "powder"), powder),
+    "keys": (lambda viewer: viewer.open_sample(PLUGIN, "powder"), by_keys),
+    "groups": (fields, groups),
+    "replicates": (lambda viewer: simulated(viewer, 3), replicates),
+    "many": (lambda viewer: simulated(viewer, 12), replicates),
+    "single": (lambda viewer: viewer.add_image(samples.nuclei().a, name="image"), single),
+    "mask": (with_mask, mask),
+}
+
+
 def main():
     """Walk, and summarize."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--experiment", action="store_true")
-    parser.add_argument("--keys", action="store_true", help="without the mouse")
+    parser.add_argument("walk", choices=WALKS)
     parser.add_argument("--out", type=Path, help="folder for a picture after each action")
     options = parser.parse_args()
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
     viewer = napari.Viewer(title="Shape ensembles")
     viewer.window.resize(1280, 800)
-    fields(viewer) if options.experiment else viewer.open_sample(PLUGIN, "powder")
+    images, actions = WALKS[options.walk]
+    images(viewer)
     walk = Walk(viewer, options.out)
     walk.loop(500)
-    if options.keys:
+    if options.walk == "keys":
         opened_by_keys(walk)
     else:
         start = time.perf_counter()
-        walk.stalls.clear()
+        walk.meter.restart()
         walk.bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
         in_front(walk.bench)
         walk.settle("open the bench", time.perf_counter() - start)
-    (by_keys if options.keys else experiment if options.experiment else powder)(walk)
-    print(f"{walk.clicks} clicks, {walk.keys} keys; waits above {LONG} s: {len(walk.waits)}")
+    actions(walk)
+    print(
+        f"{walk.clicks} clicks, {walk.keys} keys; at most {walk.controls} controls and {walk.words} words; "
+        f"processor time {time.process_time():.0f} s; waits above {LONG} s: {len(walk.waits)}"
+    )
     for words, waited in walk.waits:
         print(f"  {words}: {waited:.1f} s")
+    if walk.worst:
+        print(f"longest stall: {max(walk.worst, key=lambda stall: stall.own)}")
+    walk.meter.stop()
     viewer.close()
 
 

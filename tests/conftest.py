@@ -108,22 +108,9 @@ def orix():
         pytest.importorskip("orix.quaternion").Orientation  # noqa: B018 (orix imports lazily, on attribute access)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """Dask client of a local cluster of two worker processes, without dashboard."""
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 @pytest.fixture
 def blank_figures(monkeypatch):
-    """Replace the figures of a report by blank ones, for tests of anything else: takes a tenth of the time."""
+    """Replace the figures of a report, which tests/explanation/test_report.py draws, by blank ones."""
     from matplotlib.figure import Figure
 
     from napari_shape_ensembles.explanation import figures, report
@@ -134,7 +121,11 @@ def blank_figures(monkeypatch):
 
 @pytest.fixture(scope="session")
 def blank_savefig():
-    """Return a context manager in which figures are created but saved blank, as rendering is slow."""
+    """Return a context manager in which figures are created but saved blank, as rendering takes a second for each.
+
+    For tests of other outputs: tests/explanation/test_report.py, tests/studies/test_figures.py, tests/test_documents.py
+    (tutorials) and tests/test_cli.py (`pairs`) render them.
+    """
 
     @contextmanager
     def within():

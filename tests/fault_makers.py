@@ -37,17 +37,11 @@ ROW, COLUMN = 3 * STEP + 25, 3 * STEP + 25
 
 
 def faulty(kind):
-    """Labels and image with one fault, and the affected labels."""
+    """Labels and image of the 25 objects around one fault, starting with object 10, and the affected labels."""
     labels, clean = scene()
     clean, concerned = insert_fault(kind, labels, clean, ODD)
-    return labels, render_image(clean), concerned
-
-
-def faulty_part(kind):
-    """Crop to the 25 objects around the fault, starting with object 10, for tests that need no more."""
-    labels, image, concerned = faulty(kind)
     around = np.s_[STEP : 6 * STEP, STEP : 6 * STEP]
-    return labels[around].copy(), image[around].copy(), concerned
+    return labels[around].copy(), render_image(clean)[around].copy(), concerned
 
 
 def with_every_fault(seed):

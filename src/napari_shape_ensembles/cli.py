@@ -39,6 +39,7 @@ from .io.sources import (
     counts_of,
     distinct_names,
     files_of,
+    holds_curves,
     images_in,
     labelled,
     naming,
@@ -199,7 +200,7 @@ Scratch = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", hidden=True)]
 Ranks = Annotated[str, typer.Option(help="Ranks: numbers and ranges, such as 5,10,20 or 2-20:2 or 5:150:5.")]
 Landmarks = Annotated[str, typer.Option(help="Landmarks per curve: numbers and ranges.")]
-Sigmas = Annotated[str, typer.Option(help="Gaussian σ in pixels: numbers and ranges.")]
+Sigmas = Annotated[str, typer.Option(help="Smoothing in pixels: numbers and ranges.")]
 
 #: Settings that have an option of their own: those that depend on the images more than on the study.
 _SINGLE = {"method": Method, "pixel_size": PixelSize, "unit": Unit}
@@ -320,6 +321,14 @@ def compare(
     *,
     reading: Reading,
     groups: Groups = False,
+    replicate: Annotated[
+        str | None,
+        typer.Option(
+            "--replicate",
+            metavar="COLUMN",
+            help="Column of the table of curves that names the specimen, site or well of each: these are permuted.",
+        ),
+    ] = None,
     position: Annotated[
         bool, typer.Option("--position", help="Also test whether shape depends on position within the images.")
     ] = False,
@@ -343,7 +352,9 @@ def compare(
         samples, files, reading = _samples((a, b), reading, groups)
         if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG_SECONDS:
             echo_error(f"note: the comparison is expected to take {duration(expected)}")
-        result = compare_ensembles(*samples, reading.settings.analysis, scratch=scratch, client=client)
+        result = compare_ensembles(
+            *samples, reading.settings.analysis, replicate=replicate, scratch=scratch, client=client
+        )
     if out is not None:
         with _writing(out, COMPARISON) as written:
             written += write_comparison(out, replace(result, inputs=inputs_of(files, reading)))
@@ -598,14 +609,17 @@ def segment(
 
 @command()
 def inspect(
-    labels: Annotated[Path, typer.Argument(help="Label image to inspect.")],
+    labels: Annotated[Path, typer.Argument(help="Label image to inspect, or a file of outlines.")],
     out: Out,
     image: Annotated[
         Path | None, typer.Option(help="Image that was segmented; without it, fewer faults are detected.")
     ] = None,
     ticks: Annotated[
         Path | None,
-        typer.Option(help="CSV with the columns label and status (right or wrong); the other labels are ranked again."),
+        typer.Option(
+            help="CSV with the columns label and status (right or wrong); the other labels are ranked again. Of a file "
+            "of outlines, a copy without the wrong ones is written, in its format."
+        ),
     ] = None,
     first: Annotated[int, typer.Option(min=0, help="Number of labels to print.")] = 10,
     memory: Memory = None,
@@ -616,6 +630,11 @@ def inspect(
     from .io.design import read_small_table
     from .io.results import write_table
 
+    if holds_curves(labels):
+        if image is not None:
+            raise ContentError(f"{labels.name} holds outlines, which are ranked without an image: omit --image")
+        _inspect_outlines(labels, out, ticks, first, memory, force)
+        return
     if image is not None and image.exists() and labels.exists() and image.samefile(labels):
         raise ContentError(f"{image} is given as labels and as image: give the image that was segmented, or omit it")
     plane = _image_file(labels, memory, labels=True)
@@ -644,6 +663,38 @@ def inspect(
         echo(f"{counted(len(tables[1]), 'object')} without a label")
     elif seen is not None:
         echo_error("note: objects without a label are recognized by those with one: there are none")
+
+
+def _inspect_outlines(path: Path, out: Path, ticks: Path | None, first: int, memory: float | None, force: bool) -> None:
+    """Rank the outlines of a file; those said to be wrong are left out of a copy in its format."""
+    from .inspection import rank_suspects
+    from .io.curve_files import read_curves, without, write_curves
+    from .io.design import read_small_table
+    from .io.layouts import ending_of
+    from .io.results import write_table
+
+    check_folder(out)
+    annotated = ending_of(path)
+    ending = annotated or path.suffix
+    names = [f"{path.stem}.suspects.csv", *([f"{path.stem}.corrected{ending}"] if ticks else [])]
+    _check_outputs(out, names, [one for one in (path, ticks) if one], force)
+    table = read_curves(path, memory=memory)
+    with _running("inspecting"), naming(path.name):
+        ranking = rank_suspects(table.ensemble)
+    corrected = without(table, read_small_table(ticks)) if ticks else table
+    out.mkdir(parents=True, exist_ok=True)
+    with _writing(out, names) as written:
+        write_table(out / names[0], ranking)
+        if ticks:
+            write_curves(out / names[1], corrected, original=path if annotated else None)
+        written += [out / name for name in names]
+    noted = int((ranking["reasons"] != "").sum())
+    echo(f"{path.name}: {counted(len(ranking), 'outline')}, {noted} flagged for review")
+    for label, score, reasons in ranking.head(first).itertuples(index=False):
+        echo(f"{label}: {score:.2f} {reasons}".rstrip())
+    if ticks:
+        gone = len(table.ensemble) - len(corrected.ensemble)
+        echo(f"{names[1]}: without {counted(gone, 'outline')} said to be wrong")
 
 
 def _image_file(path: Path, memory: float | None, *, labels: bool) -> Any:
@@ -938,15 +989,11 @@ def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
 def _tell(result: Any, sentences: Sequence[str] = (), before: Sequence[str] = ()) -> None:
     """Print a result, its estimates, and its warnings except those that were printed before the run."""
     from .comparison import Comparison
-    from .comparison.answer import estimate_headings, estimate_rows
+    from .comparison.answer import summary_lines
 
-    for sentence in (result.summary(), *sentences):
-        echo(sentence)
-    if isinstance(result, Comparison):
-        table = [estimate_headings(result), *estimate_rows(result)]
-        widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-        for row in table:
-            echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    # Line by line, as a name may have control characters.
+    for line in (*(summary_lines(result) if isinstance(result, Comparison) else [result.summary()]), *sentences):
+        echo(line)
     for warning in result.warnings:
         if warning not in before:
             echo_error(f"note: {warning}")

@@ -293,7 +293,7 @@ def test_detectable_ratios_match_the_power_for_heavy_tails_and_elongated_outline
 
     def tested(l, seed):
         samples, kernels = sides(scale_parts(l, mean, Settings()).tested, 40)
-        return combined_mmd_test(samples, kernels=kernels, permutations=999, seed=seed)
+        return combined_mmd_test(samples, kernels=kernels, permutations=399, seed=seed)
 
     t = rng.normal(size=(90, 5))
     form = mmd_test(t[:40], t[40:], permutations=199)

@@ -86,7 +86,7 @@ def test_lobes_are_called_lobed_and_fine_waves_rough_and_not_the_other_way_round
     called, ratios = {("lobes", "roughness"): 0, ("fine", "lobes"): 0}, {"lobes": [], "fine": []}
     for seed in range(6):
         for name, factor in (("lobes", 1.5), ("fine", 1.6)):
-            result = compare(waved(60, 2 * seed), waved(60, 2 * seed + 1, **{name: factor}), permutations=299)
+            result = compare(waved(60, 2 * seed), waved(60, 2 * seed + 1, **{name: factor}), QUICK)
             estimate = result.estimates.set_index("quantity")["estimate"]
             ratios[name].append(estimate[["lobes", "roughness"]])
             assert not any("mean form" in words for words in explain(result).sentences())

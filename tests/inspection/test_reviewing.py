@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fault_makers import EXPECTED_REASONS, ODD, STEP, faulty_part
+from fault_makers import EXPECTED_REASONS, ODD, STEP, faulty
 from napari_shape_ensembles import Outlines
 from napari_shape_ensembles.inspection import Review
 from napari_shape_ensembles.inspection.ranking import Inspection, disputed
@@ -28,7 +28,7 @@ def inspected(labels, image):
 @cache
 def known_of(kind):
     """Evidence for labels with one fault, before a review; shared by several tests."""
-    labels, image, _ = faulty_part(kind)
+    labels, image, _ = faulty(kind)
     return inspected(labels, image)
 
 
@@ -42,7 +42,7 @@ def first(review):
 
 
 def test_labels_without_a_curve_and_objects_without_a_label_are_in_the_list():
-    labels, image, _ = faulty_part("hole")
+    labels, image, _ = faulty("hole")
     labels[labels == 13] = 0
     labels[0:8, 100:108] = 99
     review = reviewed(labels, image)
@@ -65,7 +65,7 @@ def test_labels_without_a_curve_and_objects_without_a_label_are_in_the_list():
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8])
 def test_pieces_of_a_mask_are_corrected_by_their_listed_numbers(dtype):
-    labels, image, _ = faulty_part("hole")
+    labels, image, _ = faulty("hole")
     mask = (labels > 0).astype(dtype) * dtype(255)
     review = reviewed(mask, image)
     assert review.suggestion(first(review)) == "fill holes"
@@ -80,7 +80,7 @@ def test_pieces_of_a_mask_are_corrected_by_their_listed_numbers(dtype):
     [("hole", "fill holes"), ("merge", "split"), ("split", "merge"), ("stray", "delete"), ("leak", "redraw")],
 )
 def test_the_suggested_correction_fixes_a_simulated_fault(kind, action):
-    labels, image, concerned = faulty_part(kind)
+    labels, image, concerned = faulty(kind)
     review = reviewed(labels, image, known_of(kind))
     entry = first(review)
     assert entry.label in concerned
@@ -106,7 +106,7 @@ def test_the_suggested_correction_fixes_a_simulated_fault(kind, action):
 
 
 def test_a_missing_object_is_added_as_a_label():
-    labels, image, _ = faulty_part("hole")
+    labels, image, _ = faulty("hole")
     gone = labels == 13
     labels[gone] = 0
     review = reviewed(labels, image)
@@ -122,8 +122,8 @@ def test_a_missing_object_is_added_as_a_label():
 
 
 def test_verdicts_update_the_ranking_of_all_images_and_can_be_undone():
-    labels, image, _ = faulty_part("leak")
-    other, other_image, _ = faulty_part("cut")
+    labels, image, _ = faulty("leak")
+    other, other_image, _ = faulty("cut")
     ticks = Ticks()
     ensembles = tuple(RECIPE.trace(plane, name=name) for plane, name in ((labels, "one"), (other, "two")))
     result = Inspection.of(ensembles, None, labels=(labels, other), images=(image, other_image))
@@ -147,7 +147,7 @@ def test_verdicts_update_the_ranking_of_all_images_and_can_be_undone():
 
 
 def test_undoing_a_correction_restores_labels_outlines_and_ranking():
-    labels, image, _ = faulty_part("hole")
+    labels, image, _ = faulty("hole")
     review = reviewed(labels, image, known_of("hole"))
     before, curves = review.table, review.inspection.ensembles[0].curves
     review.fix(Entry(0, ODD), "fill holes")
@@ -163,7 +163,7 @@ def test_undoing_a_correction_restores_labels_outlines_and_ranking():
 
 
 def test_a_consensus_is_reviewed_in_order_of_disagreement():
-    labels, _, _ = faulty_part("hole")
+    labels, _, _ = faulty("hole")
     fewer, larger = labels.copy(), np.maximum(labels, np.roll(labels, 4, axis=0))
     fewer[fewer == 13] = 0
     result, plane = disputed({"Ada": labels, "Ben": fewer, "Cem": larger}, outlines=RECIPE)
@@ -183,7 +183,7 @@ def test_a_consensus_is_reviewed_in_order_of_disagreement():
 
 
 def test_corrections_resume_from_their_log():
-    labels, image, _ = faulty_part("hole")
+    labels, image, _ = faulty("hole")
     review = reviewed(labels, image, known_of("hole"))
     review.fix(Entry(0, ODD), "fill holes")
     own = review.corrected[0]
@@ -197,7 +197,7 @@ def test_corrections_resume_from_their_log():
 
 
 def test_impossible_corrections_are_rejected():
-    labels, image, _ = faulty_part("hole")
+    labels, image, _ = faulty("hole")
     review = reviewed(labels, image, known_of("hole"))
     for entry, action, message in (
         (Entry(0, 10), "fill holes", "label 10 has no hole"),

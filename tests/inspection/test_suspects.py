@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from fault_makers import COLUMN, EXPECTED_REASONS, ODD, ROW, faulty_part, render_image, scene, with_every_fault
+from fault_makers import COLUMN, EXPECTED_REASONS, ODD, ROW, faulty, render_image, scene, with_every_fault
 from napari_shape_ensembles import missing_objects, rank_suspects
 from napari_shape_ensembles.inspection.suspects import Suspects, Ticks
 
 
 @pytest.mark.parametrize("kind", EXPECTED_REASONS)
 def test_a_simulated_fault_ranks_first_with_its_reason(kind):
-    labels, image, concerned = faulty_part(kind)
+    labels, image, concerned = faulty(kind)
     ranking = rank_suspects(labels, image)
     assert sorted(ranking["label"]) == np.unique(labels[labels > 0]).tolist()
     assert (np.diff(ranking["score"]) <= 0).all()
@@ -46,7 +46,7 @@ def test_reasons_are_right_with_faults_of_all_kinds_in_one_image(seed):
 
 @pytest.mark.parametrize("kind", ["hole", "pieces", "merge", "split"])
 def test_shape_faults_are_found_without_an_image(kind):
-    labels, _, concerned = faulty_part(kind)
+    labels, _, concerned = faulty(kind)
     first = rank_suspects(labels).head(len(concerned))
     assert set(first["label"]) == concerned
     assert all(EXPECTED_REASONS[kind] in said for said in first["reasons"])
@@ -120,7 +120,7 @@ def test_a_single_pixel_is_ranked_with_zero_variance(labelled):
 
 @pytest.mark.parametrize("kind", ["hole", "leak", "cut"])
 def test_ranking_is_invariant_to_bit_depth_polarity_color_and_rotation(kind):
-    labels, image, _ = faulty_part(kind)
+    labels, image, _ = faulty(kind)
     expected = rank_suspects(labels, image)
     for changed in (image.astype(np.uint16) * 200 + 7, 255.0 - image, np.stack([image, 255 - image, image], axis=-1)):
         ranking = rank_suspects(labels, changed)
@@ -150,7 +150,7 @@ def test_verdicts_affect_similar_labels_and_settle_their_own():
 
 
 def test_verdicts_apply_to_other_images_and_are_saved(tmp_path):
-    labels, image, _ = faulty_part("hole")
+    labels, image, _ = faulty("hole")
     ticks = Ticks()
     ticks.add(labels, image, verdicts={ODD: "wrong", 10: "right", 11: "right"}, name="one")
     ticks.add(labels, image, verdicts={11: "wrong"}, name="one")
@@ -163,7 +163,7 @@ def test_verdicts_apply_to_other_images_and_are_saved(tmp_path):
 
 
 def test_verdicts_with_and_without_an_image_are_saved(tmp_path):
-    labels, image, _ = faulty_part("hole")
+    labels, image, _ = faulty("hole")
     ticks = Ticks()
     ticks.add(labels, verdicts={ODD: "wrong"}, name="one")
     ticks.add(labels, image, verdicts={10: "right"}, name="two")
@@ -191,7 +191,7 @@ def test_files_without_verdicts_are_rejected_with_their_name(tmp_path, content, 
 
 
 def test_a_failed_save_of_verdicts_keeps_the_old_file(tmp_path, monkeypatch):
-    labels, image, _ = faulty_part("hole")
+    labels, image, _ = faulty("hole")
     ticks = Ticks()
     ticks.add(labels, image, verdicts={ODD: "wrong"}, name="one")
     (tmp_path / "ticks.csv").write_text("old")
@@ -220,7 +220,7 @@ def test_invalid_verdicts_are_rejected(corrections, message):
 
 
 def test_verdicts_with_other_features_are_rejected():
-    labels, image, _ = faulty_part("hole")
+    labels, image, _ = faulty("hole")
     ticks = Ticks()
     ticks.add(labels, image, verdicts={ODD: "wrong", 10: "right"}, name="one")
     ticks.table = ticks.table.drop(columns="solidity")
@@ -229,7 +229,7 @@ def test_verdicts_with_other_features_are_rejected():
 
 
 def test_verdicts_that_are_not_boolean_are_rejected(tmp_path):
-    labels, image, _ = faulty_part("hole")
+    labels, image, _ = faulty("hole")
     ticks = Ticks()
     ticks.add(labels, image, verdicts={ODD: "wrong", 10: "right"}, name="one")
     ticks.table["wrong"] = ["yes", "no"]
@@ -239,7 +239,7 @@ def test_verdicts_that_are_not_boolean_are_rejected(tmp_path):
 
 
 def test_all_channels_are_used():
-    labels, image, _ = faulty_part("leak")
+    labels, image, _ = faulty("leak")
     expected = rank_suspects(labels, image)
     noise = np.random.default_rng(0).normal(0, 50, (3, *image.shape))
     found = rank_suspects(labels, np.stack([*noise, image, 255.0 - image], axis=-1))

@@ -11,6 +11,7 @@ import pytest
 import shapely
 from PIL import Image
 
+from command_line import run
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Outlines
 from napari_shape_ensembles.io import CurveTable, read_curves, write_curves
@@ -227,12 +228,14 @@ def test_yolo_needs_the_size_of_the_image(tmp_path):
         saved(tmp_path / "x.txt", lines)
     (tmp_path / "labels" / "train").mkdir(parents=True)
     (tmp_path / "images" / "train").mkdir(parents=True)
-    Image.new("L", (10, 20)).save(tmp_path / "images" / "train" / "x.png")
+    Image.new("L", (10, 20)).save(tmp_path / "images" / "train" / "X.PNG")
     (tmp_path / "labels" / "classes.txt").write_text("round\nlong\n")
     table = saved(tmp_path / "labels" / "train" / "x.txt", lines)
     assert (area(table), table.features["class"].tolist()) == ([96, 100], ["long", "round"])
     assert table.ensemble.ids.tolist() == [1, 3]
     assert table.ensemble.dropped == {Reason("boxes without an outline"): 1}
+    boxes = saved(tmp_path / "labels" / "train" / "x.txt", "0 0.5 0.5 0.1 0.1\n1 0.5 0.5 0.1 0.1\n")
+    assert boxes.ensemble.dropped == {Reason("boxes without an outline"): 2}
 
 
 def test_chains_of_cellpose_give_the_outline_of_its_masks(tmp_path):
@@ -360,6 +363,46 @@ def test_corrections_are_written_into_the_file_they_came_from(tmp_path, name):
             "x.txt": "0.2 0.1 0.9 0.1 0.9 0.7 0.1 0.7"}[name]  # fmt: skip
     assert kept in text
     assert kept in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [*ORIGINALS, "cvat.zip", "x.csv"])
+def test_outlines_said_to_be_wrong_are_left_out_in_the_format_they_came_in(tmp_path, name):
+    Image.new("L", (64, 64)).save(tmp_path / "x.png")
+    path, ending = tmp_path / name, name[name.index(".") :].replace("zip", "xml")
+    if name == "cvat.zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("annotations.xml", ORIGINALS["x.xml"])
+    elif name == "x.csv":
+        write_curves(path, saved(tmp_path / "y.json", ORIGINALS["y.json"]))
+    else:
+        saved(path, ORIGINALS[name])
+    before = read_curves(path)
+    (tmp_path / "said.csv").write_text(
+        f"label,status\n{before.ensemble.ids[1]},wrong\n{before.ensemble.ids[0]},right\n"
+    )
+    done = run("inspect", path, "--out", tmp_path / "out", "--ticks", tmp_path / "said.csv")
+    assert f"{path.stem}.corrected{ending}: without 1 outline said to be wrong" in done.output
+    corrected_file = tmp_path / "out" / f"{path.stem}.corrected{ending}"
+    if ending == ".txt":  # its fractions need the image
+        Image.new("L", (64, 64)).save(corrected_file.with_suffix(".png"))
+    again = read_curves(corrected_file)
+    for curve, expected in zip(again.ensemble, (before.ensemble[0], before.ensemble[2]), strict=True):
+        np.testing.assert_allclose(curve, expected, atol=1e-4)
+    assert again.ensemble.dropped == before.ensemble.dropped
+    assert len(pd.read_csv(tmp_path / "out" / f"{path.stem}.suspects.csv")) == 3
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "words"),
+    [("label,status\n9,wrong\n", "there is no outline 9: the ids are 1, 3, 4"),
+     ("label,status\n1,maybe\n", "status must be right or wrong, not 'maybe'"), ("label\n1\n", "status is missing")],
+)  # fmt: skip
+def test_verdicts_on_outlines_are_checked(tmp_path, verdicts, words):
+    saved(tmp_path / "x.json", ORIGINALS["x.json"])
+    (tmp_path / "said.csv").write_text(verdicts)
+    done = run("inspect", tmp_path / "x.json", "--out", tmp_path / "out", "--ticks", tmp_path / "said.csv")
+    assert done.exit_code == 2
+    assert words in done.output + done.stderr
 
 
 def test_outlines_of_other_images_are_left_as_they_are(tmp_path):

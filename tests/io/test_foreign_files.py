@@ -1,6 +1,8 @@
 """Files as other programs write them: read as an expert would read them, or refused with the cause and the remedy."""
 
+import gzip
 import json
+import re
 import shutil
 import zipfile
 from dataclasses import replace
@@ -65,7 +67,7 @@ def roi_zip(path, rois, prefix=""):
 def test_pixel_sizes_apply_to_files_of_curves():
     sizes = "--pixel-sizes", FILES / "s01-sizes.csv"
     done = run("compare", FILES / "s01-a.zip", FILES / "s01-b.zip", *sizes)
-    assert "(1∧0; undulation p = 0.15, scale p = 0.001)" in done.stdout, done.output
+    assert "(form p = 0.15, scale p = 0.001)" in done.stdout, done.output
     a, b = (
         ensemble(FILES / f"s01-{side}.zip", pixel_size=size, unit="µm")[0] for side, size in (("a", 0.5), ("b", 0.25))
     )
@@ -233,6 +235,8 @@ def test_scales_of_tps_are_those_of_all_specimens_or_of_none(tmp_path):
         read_curves(path)
     path.write_text(tps(["0,5", "0.5"]), encoding="utf-8")
     assert np.ptp(read_curves(path).ensemble[0], axis=0) == pytest.approx(np.ptp(RINGS[0], axis=0) / 2)
+    path.write_text(re.sub(r"(\d)\.(\d)", r"\1,\2", tps(["0.5", "0.5"])), encoding="utf-8")
+    assert np.ptp(read_curves(path).ensemble[0], axis=0) == pytest.approx(np.ptp(RINGS[0], axis=0) / 2)
     path.write_text(tps([0.5, ""]), encoding="utf-8")
     with pytest.raises(ValueError, match="specimen s1: SCALE= has no number"):
         read_curves(path)
@@ -266,8 +270,10 @@ def test_outlines_that_were_traced_well_are_all_kept():
 
 def test_regions_around_detections_are_no_outlines(tmp_path):
     cells = [feature(curve, properties={"objectType": "detection"}) for curve in RINGS]
-    around = feature(np.array([(0.0, 0), (0, 400), (90, 400), (90, 0)]), properties={"objectType": "annotation"})
-    for objects, kept in (([around, *cells], 6), ([around], 1)):
+    region = np.array([(0.0, 0), (0, 400), (90, 400), (90, 0)])
+    around, core = (feature(region, properties={"objectType": kind}) for kind in ("annotation", "tma_core"))
+    of_older = [feature(region, id="PathAnnotationObject"), *(feature(one, id="PathDetectionObject") for one in RINGS)]
+    for objects, kept in (([around, *cells], 6), ([around], 1), ([core, *cells], 6), (of_older, 6)):
         path = tmp_path / "x.geojson"
         path.write_text(json.dumps({"type": "FeatureCollection", "features": objects}), encoding="utf-8")
         found = read_curves(path).ensemble
@@ -282,6 +288,41 @@ def test_outlines_of_stardist_in_an_archive(tmp_path):
 
 
 # ------------------------------------------------------------------------------------------------------ images
+
+
+def test_regions_in_the_folders_of_a_zip_are_of_an_image_each(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        for number, curve in enumerate(RINGS):
+            archive.writestr(f"{'ab'[number % 2]}/{number // 2}.roi", roi(curve, ""))
+    assert sorted(set(read_curves(tmp_path / "x.zip").ensemble.images)) == ["a", "b"]
+    with zipfile.ZipFile(tmp_path / "y.zip", "w") as archive:
+        archive.writestr("table.csv", "x,y")
+    with pytest.raises(ValueError, match=r"holds no .roi files, but table.csv: unpack it"):
+        read_curves(tmp_path / "y.zip")
+
+
+def test_annotations_in_the_forms_of_other_exports(tmp_path):
+    """Results and a bare polygon of COCO, VIA as a table, GeoJSON with an object in each line, in gzip and in zip."""
+    points = [curve[:, ::-1] + 0.5 for curve in RINGS]
+    results = [{"image_id": 1, "score": 0.9, "segmentation": [one.ravel().tolist()]} for one in points]
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    bare = {"images": [], "annotations": [{"id": 1, "segmentation": points[0].ravel().tolist()}]}
+    (tmp_path / "bare.json").write_text(json.dumps(bare))
+    shapes = [
+        {"name": "polygon", "all_points_x": one[:, 0].tolist(), "all_points_y": one[:, 1].tolist()} for one in points
+    ]
+    table = {"#filename": "a.png", "region_shape_attributes": map(json.dumps, [*shapes, {}]), "region_attributes": "{}"}
+    pd.DataFrame(table).to_csv(tmp_path / "via.csv", index=False)
+    forms = [{"type": "Polygon", "coordinates": [one.tolist()]} for one in points]
+    features = [json.dumps({"type": "Feature", "geometry": form, "properties": {}}) for form in forms]
+    (tmp_path / "lines.geojson").write_text("\n".join(features))
+    (tmp_path / "x.geojson.gz").write_bytes(gzip.compress(f"[{','.join(features)}]".encode()))
+    with zipfile.ZipFile(tmp_path / "qupath.zip", "w") as archive:
+        archive.writestr("qupath.geojson", f"[{','.join(features)}]")
+    for name in ("results.json", "bare.json", "via.csv", "lines.geojson", "x.geojson.gz", "qupath.zip"):
+        found = read_curves(tmp_path / name).ensemble
+        np.testing.assert_allclose(found.curves, RINGS[: len(found)])
+        assert len(found) == (1 if name == "bare.json" else 6)
 
 
 @pytest.mark.parametrize(("name", "curves", "p_values"), [("s07", 30, (0.17, 0.53)), ("s17", 30, (0.14, 0.55))])
@@ -339,6 +380,10 @@ def test_silhouettes_on_a_transparent_background_are_objects(tmp_path):
         pixels[..., 3] = 255 * plane
         Image.fromarray(pixels).save(tmp_path / name)
         assert len(ensemble(tmp_path / name)[0]) == 8
+    indexed = Image.fromarray(plane.astype(np.uint8))
+    indexed.putpalette([0] * 768)
+    indexed.save(tmp_path / "indexed.png", transparency=0)
+    assert len(ensemble(tmp_path / "indexed.png")[0]) == 8
 
 
 def test_colors_in_separate_planes_are_colors(tmp_path):
@@ -396,12 +441,23 @@ def test_a_field_of_a_plate_is_an_image(tmp_path):
     write_ome_zarr_labels(field, labels_plane())
     found, _ = ensemble(field)
     assert (len(found), found.name) == (8, "plate A 1 0")
+    with pytest.raises(ValueError, match="is an array, which is one level of an image"):
+        ensemble(field / "0")
+    well = {"well": {"images": [{"path": "0"}, {"path": "1"}]}}
+    (field.parent / ".zgroup").write_text('{"zarr_format": 2}')
+    (field.parent / ".zattrs").write_text(json.dumps(well))
+    with pytest.raises(ValueError, match=r"holds 2 fields of a plate: give a field, such as 1/0"):
+        ensemble(field.parent)
 
 
 # ---------------------------------------------------------------------------------------------------- folders
 
 
-@pytest.mark.parametrize("beside", ["img.zip", "img_cp_masks.png", "img_Simple Segmentation.tif", "img-RoiSet.zip"])
+@pytest.mark.parametrize(
+    "beside",
+    ["img.zip", "img_cp_masks.png", "img_Simple Segmentation.tif", "img-RoiSet.zip", "img_GT.tif", "mask_img.png",
+     "img_cellpose_masks.tif", "img_flows.tif", "IMG_Object Predictions.tif", "img.png"],
+)  # fmt: skip
 def test_an_image_and_what_was_made_of_it_are_one(tmp_path, beside):
     Image.fromarray(labels_plane() * np.uint8(20)).save(tmp_path / "img.tif")
     if beside.endswith("zip"):
@@ -413,6 +469,18 @@ def test_an_image_and_what_was_made_of_it_are_one(tmp_path, beside):
     assert beside in said[0]
     (tmp_path / "img.tif").unlink()
     assert [path.name for path in files_of(tmp_path, groups=True)] == [beside]
+
+
+def test_of_several_files_of_labels_or_curves_one_is_used(tmp_path):
+    for name in ("a_cp_outlines.png", "a_cp_masks.png", "b.geojson", "b.csv", "b.zip", "sub"):
+        (tmp_path / name).touch()
+    assert [path.name for path in files_of(tmp_path, groups=True)] == ["a_cp_masks.png", "b.csv"]
+
+
+def test_folders_in_a_folder_are_told(tmp_path):
+    (tmp_path / "dish 1").mkdir()
+    with pytest.raises(ValueError, match=r"its folders \(dish 1\) are not searched"):
+        files_of(tmp_path, groups=True)
 
 
 def test_texts_in_a_folder_are_read_if_they_are_outlines_and_told_if_not(tmp_path):
@@ -514,3 +582,8 @@ def test_options_without_effect_on_curves_are_told(tmp_path):
     reading = Reading(SettingsFile(outlines=Outlines(method="local")), tell=said.append)
     read_images([path], reading)
     assert said[0] == "note: method has no effect on files of outlines"
+    del said[:]
+    read_images([path], Reading(tell=said.append))
+    assert said == ["x.zip: 6 curves in pixel"]
+    with pytest.raises(ValueError, match="none of the files is a table with a column cell"):
+        read_images([path], Reading(curve_column="cell"))

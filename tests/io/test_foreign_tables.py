@@ -7,9 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import shapely
+from skimage.draw import polygon2mask
 
 from curve_makers import blobs
-from napari_shape_ensembles.io import read_curves
+from napari_shape_ensembles import Ensemble
+from napari_shape_ensembles.io import read_curves, write_curves
 from napari_shape_ensembles.io.columns import roles_of
 from napari_shape_ensembles.io.drawn import one_frame
 from napari_shape_ensembles.outlines.reasons import Reason
@@ -199,7 +201,12 @@ def by_rows(curve):
     return pixels[np.lexsort((pixels[:, 1], pixels[:, 0]))]
 
 
-@pytest.mark.parametrize("disorder", [scattered, by_rows])
+def all_pixels(curve):
+    inside = polygon2mask((30, 30), curve - curve.min(axis=0))
+    return np.argwhere(inside) + np.round(curve.min(axis=0))
+
+
+@pytest.mark.parametrize("disorder", [scattered, by_rows, all_pixels])
 def test_vertices_that_follow_no_outline_are_refused(tmp_path, disorder):
     frame = table("image", "label", of=lambda: [(i, j, disorder(curve)) for i, j, curve in outlines()])
     with pytest.raises(ValueError, match=r"12 of 12 curves .* cross themselves everywhere: .*Sort them around"):
@@ -294,3 +301,89 @@ def test_lines_between_outlines_in_a_text_file(tmp_path, mark):
     blocks = ["\n".join(f"{x:.4f} {y:.4f}" for y, x in curve) for *_, curve in outlines()]
     (tmp_path / "x.txt").write_text(f"\n{mark}\n".join(blocks), encoding="utf-8")
     assert len(read_curves(tmp_path / "x.txt").ensemble) == 12
+
+
+@pytest.mark.parametrize("image", ["Metadata_Site", "scene_name", "folder", "dish", "mouse"])
+def test_what_starts_the_ids_again_is_an_image_whatever_its_name(tmp_path, image):
+    found = read(tmp_path, table(image, "cell_id"))
+    assert_all(found)
+    assert len(set(found.ensemble.images)) == GROUPS[0]
+
+
+def test_a_class_or_the_number_of_an_outline_is_no_image(tmp_path):
+    frame = table("image", "contour_idx").assign(contour_idx=lambda one: one.image * 10 + one.contour_idx)
+    for column in ("label", "class"):
+        named = frame.assign(**{column: np.where(frame.contour_idx % 2, "cell", "nucleus")}).drop(columns="image")
+        found = read(tmp_path, named)
+        assert_all(found)
+        assert len(set(found.ensemble.images)) == 1
+
+
+def test_the_same_objects_in_two_channels_count_once(tmp_path):
+    both = pd.concat([table("image", "id").drop(columns="image").assign(id=0, channel=one) for one in (1, 2)])
+    both["id"] = (both.groupby("channel").cumcount() // 40) + 1
+    found, remark = one_frame(read(tmp_path, both))
+    assert len(found.ensemble) == 12
+    assert "the same objects in 2 channels" in remark
+    second = both.channel == 2  # now other objects of the same image
+    both.loc[second, ["x", "y"]] = np.roll(both.loc[second, ["x", "y"]], 200, axis=0) + 35
+    found, remark = one_frame(read(tmp_path, both))
+    assert (len(found.ensemble), len(set(found.ensemble.images)), remark) == (24, 1, "")
+
+
+@pytest.mark.parametrize("column", ["Position Z", "z_um", "vertex_z", "zpos"])
+def test_a_third_coordinate_is_known_by_its_name(tmp_path, column):
+    frame = table().assign(**{column: lambda one: np.sin(one.x)})
+    with pytest.raises(ValueError, match=f"curves in space .column {column}"):
+        read(tmp_path, frame)
+
+
+def test_centers_over_time_are_no_outlines(tmp_path):
+    spots = pd.DataFrame({"TRACK_ID": np.repeat(range(4), 10), "FRAME": np.tile(range(10), 4)})
+    spots = spots.assign(POSITION_X=np.sin(spots.index), POSITION_Y=np.cos(spots.index))
+    with pytest.raises(ValueError, match="one row per TRACK_ID and FRAME"):
+        read(tmp_path, spots)
+
+
+def test_other_names_of_coordinates_and_tables_without_names(tmp_path):
+    frame = table().drop(columns="image").assign(label=lambda one: np.arange(len(one)) // 40)
+    assert_all(read(tmp_path, frame.rename(columns={"x": "contour_x", "y": "contour_y"})))
+    twice = frame.rename(columns={"x": "ax", "y": "ay"}).assign(bx=1, by=2)
+    with pytest.raises(ValueError, match=r"several pairs of columns that may be positions \(ay, ax; by, bx\)"):
+        read(tmp_path, twice)
+    frame.to_csv(tmp_path / "x.csv", index=False, header=False)
+    with pytest.raises(ValueError, match="numbers in its first row"):
+        read_curves(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".txt"])
+def test_tables_with_tabs_and_text_tables_with_names(tmp_path, ending):
+    frame = table().drop(columns="image").assign(label=lambda one: np.arange(len(one)) // 40)
+    frame.to_csv(tmp_path / f"x{ending}", sep="\t" if ending == ".tsv" else " ", index=False)
+    assert_all(read_curves(tmp_path / f"x{ending}"))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_polygons_in_cells_of_a_table(tmp_path, ending):
+    """Well-known text of GIS programs, and well-known binary of Vizgen with the same cells in several planes."""
+    shapes = [shapely.Polygon(curve[:, ::-1]) for *_, curve in outlines()]
+    if ending == ".csv":
+        frame = pd.DataFrame({"id": range(1, 13), "WKT": [shape.wkt for shape in shapes]})
+    else:
+        cells = pd.DataFrame({"EntityID": range(12), "Geometry": shapely.to_wkb(shapes)})
+        frame = pd.concat([cells.assign(ZIndex=plane) for plane in range(3)])
+    found, remark = one_frame(read(tmp_path, frame, ending))
+    np.testing.assert_allclose(found.ensemble.curves, [curve for *_, curve in outlines()])
+    assert ("3 frames" in remark) == (ending == ".parquet")
+
+
+@pytest.mark.parametrize("way", [{"encoding": "utf-16", "sep": "\t"}, {"encoding": "cp1252", "sep": ";"}])
+def test_our_table_in_the_encodings_of_spreadsheets(tmp_path, way):
+    squares = Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]], unit="µm", pixel_size=(0.5, 0.5))
+    write_curves(tmp_path / "a.curves.csv", squares)
+    with (tmp_path / "a.curves.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    with (tmp_path / "b.curves.csv").open("w", encoding=way["encoding"], newline="") as file:
+        csv.writer(file, delimiter=way["sep"]).writerows(rows)
+    found = read_curves(tmp_path / "b.curves.csv").ensemble
+    assert (found.unit, found.pixel_size) == ("µm", (0.5, 0.5))

@@ -11,6 +11,7 @@ from napari_shape_ensembles.outlines.proposals import (
     candidate_examples,
     describe_finding,
     distinguishing_descriptions,
+    opposite_contrast,
     places_tried,
     varied,
 )
@@ -218,6 +219,16 @@ def test_a_blank_image_is_reported_and_ignored():
         propose([image, blank])
     assert best_recipe([blank, image], Outlines(method="auto")) == proposed()[0].recipe
     assert best_recipe([blank], Outlines(method="auto")) == Outlines()
+
+
+def test_bright_and_dark_objects_are_noticed_where_one_recipe_has_to_find_both():
+    image, _ = discs(side=120)
+    names = ["a", "b"]
+    assert opposite_contrast(propose([image, image // 2]), names) == ""
+    words = opposite_contrast(propose([image, image.max() - image]), names)
+    side = proposed()[0].recipe.objects
+    one, other = ("a", "b") if side == "bright" else ("b", "a")
+    assert words.startswith(f"objects are bright in {one}, but dark in {other}: ")
 
 
 def test_a_recipe_is_described_briefly():

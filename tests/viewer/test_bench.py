@@ -41,6 +41,7 @@ from docks import (
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Outlines
 from napari_shape_ensembles.comparison.design import GROUP
+from napari_shape_ensembles.comparison.verdict import ROW_WORDS
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.io import save_settings
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
@@ -116,7 +117,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     qtbot.waitUntil(lambda: session.explanation.result is not None, timeout=60_000)
     assert answer.verdict.sentence.text().startswith("These two images differ. large's outlines are larger: 1.")
     assert "a difference between conditions cannot be shown" in answer.verdict.beside.text()
-    assert answer.row.heading.text().startswith("▸  1∧0")
+    assert answer.row.heading.text().startswith("▸  Truth table: scale differs")
     assert cells(viewer) == {
         (0, 0): {"small", "small curves"},
         (0, 1): {"large", "large curves"},
@@ -314,6 +315,9 @@ def test_a_line_of_the_choices_leads_to_their_form(bench_of_two):
 def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model, qtbot, shown):
     session, page = bench.session, bench.pages["Images"]
     set_choices(session.choices, **QUICK, significance=0.05)
+    page.refresh()
+    press(page.grouped.button, qtbot)  # grouped by their names when the bench was opened
+    qtbot.waitUntil(lambda: "– · b_1" in captions(model).values(), timeout=5000)
     page.pattern.setText("{group}_{replicate}")
     press(page.fill, qtbot)
     assert list(session.design.groups()) == ["a", "b", "c"]
@@ -637,6 +641,19 @@ def test_comparing_needs_two_layers(model, qtbot, shown):
     assert bench.next.isEnabled()  # to the existing result
 
 
+def test_a_single_image_becomes_labels_and_outlines_colored_by_how_unusual_they_are(model, qtbot, shown):
+    model.add_image(spots(1, rows=3), name="one")
+    bench = shown(Bench(model))
+    set_choices(bench.session.choices, smoothing=0.5)  # chosen by hand, so that none is proposed
+    bench.show_page(1)
+    qtbot.waitUntil(lambda: bench.next.isEnabled() and bench.next.text().startswith("Make"), timeout=5000)
+    press(bench.next, qtbot)
+    wait_until_idle(bench.session.segmentation, qtbot)
+    assert [layer.name for layer in model.layers if layer.name.startswith("one ")] == ["one labels", "one outlines"]
+    assert model.layers["one outlines"].features["unusual"].notna().all()
+    assert bench.step == "Outlines"
+
+
 def test_the_heading_of_the_images_follows_their_pixel_sizes(bench_of_two, model, qtbot, shown):
     shown(bench_of_two)
     heading, table = bench_of_two.headings["Images"], bench_of_two.pages["Images"].table
@@ -750,6 +767,7 @@ def test_a_mask_beside_its_photograph_is_inspected_by_one_button(model, qtbot):
     assert inspection.ranked_with == '"mask labels" is ranked with the image "field".'
     assert (bench.step, inspection.a.chosen()) == ("Outlines", model.layers["mask labels"])
     qtbot.waitUntil(lambda: not model.layers["mask"].visible, timeout=30_000)  # once the previews are renewed
+    qtbot.waitUntil(lambda: captions(model) == {(0, 0): "B · mask labels"}, timeout=5000)  # over the image
     # The picture of the labels itself is refused, with the remedy beside the message.
     inspection.a.choose(model.layers["mask"])
     tab = bench.page("Outlines").show_tab(1)
@@ -766,6 +784,7 @@ def test_images_are_grouped_by_their_names_until_undone(model, qtbot):
     bench = Bench(model)
     qtbot.addWidget(bench)
     page, design = bench.pages["Images"], bench.session.design
+    assert {name: len(own) for name, own in design.groups().items()} == {"ko": 2, "wt": 2}
     model.add_image(spots(2, rows=2), name="ko_03")
     assert {name: len(own) for name, own in design.groups().items()} == {"ko": 3, "wt": 2}
     page.refresh()
@@ -833,7 +852,7 @@ def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
     study = session.trust.result
     of_labels = {"min_area", "outline_smoothing", "landmarks", "rank", "archetype", "coarsening"}
     assert {one.name for one in study.choices} == of_labels
-    assert page.sentence.text().startswith(f"{study.used.case} in ")
+    assert page.sentence.text().startswith(f"{ROW_WORDS[study.used.case]} in ")
     others = [line.removeprefix("• ").rstrip(".").lower() for line in page.exceptions.text().splitlines()]
     assert page.exceptions.isHidden() == (not others)
     assert study.summary().lower() == "; ".join([page.sentence.text().rstrip("."), *others]).lower() + "."
@@ -908,9 +927,9 @@ def test_doubts_that_most_results_have_are_stated_by_trust_only(bench, qtbot):
     far[0, 0] = 2.0
     doubtful = replace(shown, result=replace(shown.result, t=far))
     list(comparison.show_in_turns(doubtful))
-    doubt = "1 curve lies more than π/4 from the mean undulation: check for outliers."
+    doubt = "1 curve lies so far from the mean form that it may not be unique: check for outliers."
     assert doubt in doubtful.result.warnings
-    assert "π/4" not in answer.results.warnings.text()
+    assert "mean form" not in answer.results.warnings.text()
     bench.show_page(STEPS.index("Trust"))
     assert doubt in bench.pages["Trust"].show_tab(0).notes.text()
 
@@ -1210,7 +1229,7 @@ def test_nothing_is_proposed_if_the_recipe_is_given(model, qtbot, shown, compari
         save_settings(tmp_path / "settings.toml", Outlines(smoothing=0.5))
         chosen = str(tmp_path / "settings.toml"), ""
         monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_, **__: chosen)
-        bench.page("Outlines").show_tab(0).dialogs.load_settings()
+        bench.page("Outlines").show_tab(0).dialogs.open()
     elif why == "a changed recipe":
         set_choices(session.choices, smoothing=0.5)
     elif why == "an answer":

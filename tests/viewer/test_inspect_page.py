@@ -7,7 +7,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QPushButton
 
 from docks import press, set_choices, show_docks
-from fault_makers import ODD, STEP, faulty
+from fault_makers import ODD, faulty
 from image_makers import labels_with_a_fault, segmented, spots
 from napari_shape_ensembles import Settings, segment
 from napari_shape_ensembles.io import read_image
@@ -327,8 +327,8 @@ def test_an_image_without_a_curve_is_reported(model, qtbot):
 
 def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_path, monkeypatch):
     show_docks(viewer := make_napari_viewer())
-    labels, image = (one[: 4 * STEP].copy() for one in faulty("hole")[:2])
-    labels[labels == 5] = 0
+    labels, image, _ = faulty("hole")
+    labels[labels == 14] = 0
     labels[0:8, 100:108] = 99
     given = labels.copy()
     viewer.add_image(image, name="field", scale=(0.5, 0.5), units=("um", "um"))

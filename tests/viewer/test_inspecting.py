@@ -1,6 +1,7 @@
 """The inspection task without a dock: ranking, exclusions, inputs, layers, and error messages."""
 
 import gc
+import json
 import weakref
 
 import npe2
@@ -15,6 +16,7 @@ from napari_shape_ensembles import Outlines, Settings, rank_suspects, segment
 from napari_shape_ensembles.io import read_calibration
 from napari_shape_ensembles.io.calibration import StackAxes, read_axes
 from napari_shape_ensembles.outlines.reasons import BY_HAND
+from napari_shape_ensembles.viewer.files import read_curve_layers
 from napari_shape_ensembles.viewer.inputs import OWN, source_of, trace, trace_sides
 from napari_shape_ensembles.viewer.inspecting import AGREE
 from napari_shape_ensembles.viewer.session import Session
@@ -244,6 +246,41 @@ def test_excluded_shapes_are_omitted_everywhere(model):
     assert source.left_out == {BY_HAND: 1}
 
 
+def test_outlines_are_edited_in_their_layer_and_written_to_the_format_they_came_in(task, model, qtbot, tmp_path):
+    """Of a file of labelme, one inside another is moved and a third deleted; all else in the file is kept."""
+    squares = (5, 5, 20), (9, 9, 5), (50, 5, 9)
+    boxes = [[[x, y], [x + side, y], [x + side, y + side], [x, y + side]] for x, y, side in squares]
+    shapes = [{"label": "cell", "points": box, "shape_type": "polygon"} for box in boxes]
+    shapes.insert(1, {"label": "crack", "points": boxes[0][:2], "shape_type": "line"})
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"version": "5", "flags": {"done": True}, "shapes": shapes, "imagePath": "x.png"}))
+    ((data, options, _),) = read_curve_layers(str(path))
+    layer = model.add_shapes(data, **options)
+    ended(task, qtbot, task.run)
+    assert task.rows["reasons"].tolist() == ["lies inside another curve"]
+    task.go_to(0)
+    task.fix()
+    assert (model.layers.selection.active, layer.mode, layer.selected_data) == (layer, "direct", {1})
+    layer.data = [layer.data[0], layer.data[1] + 30, layer.data[2]]
+    layer.selected_data = {2}
+    layer.remove_selected()
+    assert task.to_save() == {0: str(path)}
+    ended(task, qtbot, lambda: task.save({0: tmp_path / "x.corrected.json"}))
+    assert task.message == "Saved as x.corrected.json."
+    written = json.loads((tmp_path / "x.corrected.json").read_text())
+    assert written["flags"] == {"done": True}
+    assert [one["shape_type"] for one in written["shapes"]] == ["polygon", "line", "polygon"]
+    assert written["shapes"][:2] == shapes[:2]
+    np.testing.assert_allclose(written["shapes"][2]["points"], np.array(boxes[1]) + 30)
+
+
+def test_outlines_without_a_suspect_are_inspected(task, model, qtbot):
+    model.add_shapes([np.array([[0, 0], [0, 9], [9, 9], [9, 0]])], shape_type="polygon")
+    ended(task, qtbot, task.run)
+    assert task.result is not None, task.message
+    assert len(task.rows) == 0
+
+
 def test_cached_outlines_are_kept_when_a_curve_is_excluded(model):
     labels = model.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     source = source_of(labels, model.dims)
@@ -278,7 +315,7 @@ def fixed(task, qtbot, *options):
 def test_a_correction_changes_a_copy_and_retraces_its_outline(reviewed, model, qtbot):
     given = model.layers["nuclei"].data.copy()
     before = model.layers["nuclei inspected"]
-    excluded = int(reviewed.rows.index[reviewed.rows["label"] == 7][0])
+    excluded = int(reviewed.rows.index[reviewed.rows["label"] == 10][0])
     reviewed.exclude(excluded, True)
     fixed(reviewed, qtbot)
     copy = model.layers["nuclei corrected"]
@@ -288,7 +325,7 @@ def test_a_correction_changes_a_copy_and_retraces_its_outline(reviewed, model, q
     now = model.layers["nuclei inspected"]
     assert now is not before
     assert now.features.set_index("id").loc[ODD, "reasons"] == ""
-    assert now.features.loc[now.features["excluded"], "id"].tolist() == [7]
+    assert now.features.loc[now.features["excluded"], "id"].tolist() == [10]
     assert reviewed.changed_since() == []
     reviewed.undo()
     qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
@@ -467,18 +504,18 @@ def test_labels_of_both_samples_are_saved_in_turn(task, model, qtbot, tmp_path):
     task.b.choose(model.layers["two"])
     ended(task, qtbot, task.run)
     for image in (0, 1):
-        task.go_to(task.rows.index[(task.rows["image"] == image) & (task.rows["label"] == 7)][0])
+        task.go_to(task.rows.index[(task.rows["image"] == image) & (task.rows["label"] == 10)][0])
         fixed(task, qtbot, "delete")
     assert task.to_save() == {0: "one corrected", 1: "two corrected"}
     paths = {image: tmp_path / f"{name}.tif" for image, name in task.to_save().items()}
     ended(task, qtbot, lambda: task.save(paths))
     for path in paths.values():
-        np.testing.assert_array_equal(tifffile.imread(path), np.where(labels == 7, 0, labels))
+        np.testing.assert_array_equal(tifffile.imread(path), np.where(labels == 10, 0, labels))
 
 
 def test_inspection_layers_are_renamed_with_the_inspected_layer(task, model, qtbot):
     labels, image, _ = faulty("hole")
-    labels[labels == 7] = 0  # an object without a label, and therefore without an outline
+    labels[labels == 10] = 0  # an object without a label, and therefore without an outline
     model.add_image(image, name="field")
     model.add_labels(labels, name="nuclei")
     task.choices.design.connect_events()
@@ -543,7 +580,7 @@ def test_rerunning_an_inspection_resumes_corrections_verdicts_and_undo(reviewed,
     before = reviewed.review.counts()
     ended(reviewed, qtbot, reviewed.run)
     assert reviewed.a.chosen() is model.layers["nuclei"]
-    assert reviewed.review.counts() == before == {"all": 65, "right": 1, "wrong": 1, "corrected": 1}
+    assert reviewed.review.counts() == before == {"all": 26, "right": 1, "wrong": 1, "corrected": 1}
     assert deleted.label not in set(reviewed.rows["label"])
     reviewed.go_to(reviewed.rows.index[reviewed.rows["label"] > 0][0])
     fixed(reviewed, qtbot, "delete")
@@ -563,11 +600,11 @@ def test_changed_labels_are_inspected_from_scratch(reviewed, model, qtbot):
     fixed(reviewed, qtbot, "delete")
     model.layers.remove("nuclei corrected")
     ended(reviewed, qtbot, reviewed.run)
-    assert reviewed.review.counts() == {"all": 64, "right": 0, "wrong": 0, "corrected": 0}
+    assert reviewed.review.counts() == {"all": 25, "right": 0, "wrong": 0, "corrected": 0}
     reviewed.go_to(0)
     reviewed.tick(wrong=False)
     changed = model.layers["nuclei"].data.copy()
-    changed[changed == 9] = 0
+    changed[changed == 10] = 0
     model.layers["nuclei"].data = changed
     ended(reviewed, qtbot, reviewed.run)
     assert reviewed.review.counts()["right"] == 0
@@ -767,15 +804,15 @@ def test_the_log_of_a_stack_matches_the_file_and_continues(in_stack, model, qtbo
 
     given = model.layers["nuclei"].data.copy()
     on(ODD, "fill holes")
-    on(7, "merge", 8)
+    on(10, "merge", 11)
     merged = task.review.corrected[0].labels.copy()
-    on(7, "split")
+    on(10, "split")
     on(12, "delete")
     task.undo()
     qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=30_000)
     pixels, log = saved_stack(task, qtbot, tmp_path)
     highest = int(given.max())
-    told = [["fill holes", str(ODD)], ["merge", "7, 8"], ["split", f"7, {highest + 1}"]]
+    told = [["fill holes", str(ODD)], ["merge", "10, 11"], ["split", f"10, {highest + 1}"]]
     assert log_of(log) == [["axis 0 = 1", *one] for one in told]
     np.testing.assert_array_equal(pixels[1] > 0, merged > 0)
     assert (pixels[1] == highest + 1).any()
@@ -807,7 +844,7 @@ def test_a_stroke_is_kept_where_corrected_planes_cross(task, model, qtbot):
     task.go_to(0)
     fixed(task, qtbot, "delete")
     flat = task.layers.copy_of(0)
-    middle = int(np.nonzero(labels == 7)[0].mean())
+    middle = int(np.nonzero(labels == 10)[0].mean())
     model.dims.order = (1, 0, 2)
     model.dims.set_point(1, middle)
     task.a.choose(model.layers["nuclei"])
@@ -818,10 +855,10 @@ def test_a_stroke_is_kept_where_corrected_planes_cross(task, model, qtbot):
     assert upright.data.shape == (40, labels.shape[1])
     for copy, row in ((flat, middle), (upright, 10)):  # where the planes cross
         columns = np.nonzero(copy.data[row] == 0)[0][:3]
-        copy.data_setitem((np.full(3, row), columns), 7)
+        copy.data_setitem((np.full(3, row), columns), 10)
         copy.events.paint(value=[])
         qtbot.waitUntil(lambda: (flat.data[middle] == upright.data[10]).all(), timeout=5000)
-        assert (copy.data[row, columns] == 7).all()
+        assert (copy.data[row, columns] == 10).all()
 
 
 def test_verdicts_on_a_plane_of_a_stack_are_resumed(in_stack, model, qtbot):

@@ -16,6 +16,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QMessageBox
 from skimage import measure
 
+from curve_makers import ellipse
 from docks import (
     choose_menu_entry,
     chosen_names,
@@ -32,11 +33,21 @@ from docks import (
     words_of,
 )
 from image_makers import labels_of, spots
-from napari_shape_ensembles import Comparison, Outlines, Settings
+from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings
+from napari_shape_ensembles.archive import write_archive
 from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.comparison.display import MARK
+from napari_shape_ensembles.comparison.saved import REFERENCE
 from napari_shape_ensembles.comparison.sensitivity import ArchetypeSensitivity
-from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, rerun, save_settings
+from napari_shape_ensembles.io import (
+    CurveTable,
+    SettingsFile,
+    load_settings,
+    read_curves,
+    rerun,
+    save_settings,
+    write_curves,
+)
 from napari_shape_ensembles.outlines.recipe import Method
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.progress import report
@@ -239,7 +250,7 @@ def test_the_page_why_uses_an_opened_result(finished_dock, qtbot, tmp_path, answ
     dock = open_answer(viewer, qtbot)
     space = in_window(viewer, WhyPage, "Why")
     answer(path)
-    choose_menu_entry(dock.files, "Open result", qtbot)
+    choose_menu_entry(dock.files, "Open", qtbot)
     assert space.explanation.explained_comparison is dock.result
     assert dock.result.summary() == finished_dock.result.summary()
 
@@ -347,7 +358,7 @@ def test_a_file_that_cannot_be_opened_keeps_the_result(finished_dock, qtbot, tmp
     if content is not None:
         (tmp_path / name).write_bytes(content)
     answer(tmp_path / name)
-    said = choose_menu_entry(finished_dock.files, "Open result", qtbot)
+    said = choose_menu_entry(finished_dock.files, "Open", qtbot)
     assert said.startswith("⚠")
     assert sentence in said
     assert finished_dock.results.text() == text
@@ -364,9 +375,24 @@ def test_an_invalid_stored_view_is_reported(finished_dock, qtbot, tmp_path, answ
     ]
     for view in odd:
         finished_dock.result.save(answer(tmp_path / "odd.comparison.npz"), view=view)
-        said = choose_menu_entry(finished_dock.files, "Open result", qtbot)
+        said = choose_menu_entry(finished_dock.files, "Open", qtbot)
         assert said.startswith("⚠"), view
         assert "Unexpected" not in said, view
+
+
+def test_open_tells_files_apart_by_their_content(bare_dock, qtbot, tmp_path, answer, monkeypatch):
+    session, opened = bare_dock.session, []
+    for owner, method in ((session.learning, "load"), (session.design_work, "open"), (session, "open_reference")):
+        monkeypatch.setattr(owner, method, lambda path, method=method: opened.append((method, path.name)))
+    write_archive(tmp_path / "a.npz", "object-model", 1, {})
+    write_archive(tmp_path / "b.npz", REFERENCE, 1, {})
+    (tmp_path / "c.csv").write_text("\ufeffimage,group\none.png,a\n")
+    write_curves(tmp_path / "d.csv", CurveTable(Ensemble([ellipse(8, 5, 40)], name="d"), scale=(1, 1)))
+    for name in "a.npz", "b.npz", "c.csv", "d.csv":
+        answer(tmp_path / name)
+        said = choose_menu_entry(bare_dock.files, "Open", qtbot)
+    assert opened == [("load", "a.npz"), ("open_reference", "b.npz"), ("open", "c.csv")]
+    assert said.startswith("⚠ d.csv is not a file of the bench")
 
 
 # Writing -------------------------------------------------------------------------------------------------------
@@ -494,7 +520,7 @@ def test_settings_round_trip_through_a_file(bare_dock, qtbot, tmp_path, answer):
     assert file.outlines == segmentation
     assert (analysis.rank, analysis.archetype) == (77, "mean")
     other = open_answer(ViewerModel(), qtbot)
-    assert "Settings of mine.toml loaded." in choose_menu_entry(other.files, "Load settings", qtbot)
+    assert "Settings of mine.toml loaded." in choose_menu_entry(other.files, "Open", qtbot)
     assert (other.settings_form.value, other.session.choices.recipe) == (analysis, segmentation)
 
 
@@ -502,7 +528,7 @@ def test_whatever_a_file_sets_is_used_and_saved_again(bare_dock, qtbot, tmp_path
     wanted = Settings(bandwidth=(0.5, 1.0), archetype=5, landmarks=60, permutations=199)
     recipe = Outlines(method="local", window=31, background=20, holes=True)
     save_settings(answer(tmp_path / "more.toml"), SettingsFile(wanted, recipe))
-    choose_menu_entry(bare_dock.files, "Load settings", qtbot)
+    choose_menu_entry(bare_dock.files, "Open", qtbot)
     assert (bare_dock.settings_form.value, bare_dock.session.choices.recipe) == (wanted, recipe)
     run(bare_dock, qtbot)
     assert bare_dock.result.settings == wanted
@@ -516,7 +542,7 @@ def test_files_of_every_method_are_loaded_completely(bare_dock, qtbot, tmp_path,
     needed = {"manual": {"threshold": 0.5}, "level": {"quantile": 0.6}}.get(method, {})
     recipe = Outlines(method=method, split_touching="intensity", **needed)
     save_settings(answer(tmp_path / "other.toml"), SettingsFile(Settings(landmarks=10), recipe))
-    assert choose_menu_entry(bare_dock.files, "Load settings", qtbot) == "Settings of other.toml loaded."
+    assert choose_menu_entry(bare_dock.files, "Open", qtbot) == "Settings of other.toml loaded."
     assert bare_dock.session.choices.recipe == recipe
     assert bare_dock.settings_form.value.landmarks == 10
 
@@ -525,14 +551,14 @@ def test_files_of_every_method_are_loaded_completely(bare_dock, qtbot, tmp_path,
 def test_invalid_settings_change_nothing(bare_dock, qtbot, tmp_path, answer, content):
     answer(tmp_path / "bad.toml").write_text(content)
     before = bare_dock.session.choices.recipe, bare_dock.settings_form.value
-    assert choose_menu_entry(bare_dock.files, "Load settings", qtbot).startswith("⚠")
+    assert choose_menu_entry(bare_dock.files, "Open", qtbot).startswith("⚠")
     assert (bare_dock.session.choices.recipe, bare_dock.settings_form.value) == before
 
 
 def test_settings_files_that_cannot_be_written_or_found_are_reported(bare_dock, qtbot, tmp_path, answer):
     answer(tmp_path / "nowhere" / "mine.toml")
     assert "mine.toml cannot be written" in choose_menu_entry(bare_dock.files, "Save settings", qtbot)
-    assert "mine.toml cannot be read" in choose_menu_entry(bare_dock.files, "Load settings", qtbot)
+    assert "mine.toml cannot be read" in choose_menu_entry(bare_dock.files, "Open", qtbot)
 
 
 # The witness ---------------------------------------------------------------------------------------------------
@@ -669,7 +695,7 @@ def test_a_second_result_discards_the_check_of_the_first(finished_dock, qtbot):
 def test_files_saved_without_a_view_open(finished_dock, qtbot, tmp_path, answer):
     finished_dock.result.save(answer(tmp_path / "plain.comparison.npz"))
     dock = open_answer(ViewerModel(), qtbot)
-    assert choose_menu_entry(dock.files, "Open result", qtbot) == ""
+    assert choose_menu_entry(dock.files, "Open", qtbot) == ""
     assert dock.result.summary() == finished_dock.result.summary()
     assert isinstance(dock.result, Comparison)
     assert all(MARK in layer.metadata for layer in dock.comparison.curves)

@@ -150,18 +150,14 @@ def _mapped(ensembles: Iterable[Ensemble], settings: Settings, path: Path, measu
     return np.asarray(np.memmap(path, np.float64, "r+", shape=(count, 2, settings.landmarks)))
 
 
-def learn_landmarks(
-    landmarks: Real, places: Real, settings: Settings, lobes: float = np.inf, *, overwrite: bool = False
-) -> Learned:
+def learn_landmarks(landmarks: Real, places: Real, settings: Settings, lobes: float = np.inf) -> Learned:
     """Register and learn from landmarks (N, n, 2) with a precision of `places` (N,): the second part of `learn`.
 
     Landmarks of a curve do not depend on other curves, so comparisons of many subsets of the same curves place them
-    once. Bands of more `lobes` than the outlines' pixels resolve are not used as descriptors. With `overwrite`,
-    undulations overwrite the landmarks.
+    once. Bands of more `lobes` than the outlines' pixels resolve are not used as descriptors.
     """
     check_landmarks(landmarks)
-    points = planes(landmarks)
-    return _learned(Held(points if overwrite else points.copy()), places, settings, lobes)
+    return _learned(Held(planes(landmarks).copy()), places, settings, lobes)
 
 
 def _learned(held: Held | HeldByWorkers, places: Real, settings: Settings, lobes: float) -> Learned:

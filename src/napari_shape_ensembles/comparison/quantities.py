@@ -57,18 +57,17 @@ def amplitudes_and_scales(ensembles: Sequence[Ensemble], settings: Settings) -> 
     options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
 
     @one_library_thread()
-    def measured(part: Ensemble) -> tuple[Real, Real]:
+    def measured(place: int, start: int) -> tuple[Real, Real]:
+        part = ensembles[place]
+        if len(part) > _BLOCK:
+            part = part[start : start + _BLOCK]
         undulation, scale = decompose(to_landmarks(part, settings.landmarks, **options))
         coarse = np.linalg.norm(coarse_waves(undulation, COARSE), axis=1)
         amplitudes = np.column_stack([band_amplitudes(undulation, BANDS), coarse])
         return np.log(np.maximum(amplitudes, _MIN_AMPLITUDE)), scale
 
-    parts = [
-        ensemble[start : start + _BLOCK] if len(ensemble) > _BLOCK else ensemble
-        for ensemble in ensembles
-        for start in range(0, len(ensemble), _BLOCK)
-    ]
-    amplitudes, scales = map(np.concatenate, zip(*over_blocks(measured, parts), strict=True))
+    parts = [(place, start) for place, one in enumerate(ensembles) for start in range(0, len(one), _BLOCK)]
+    amplitudes, scales = map(np.concatenate, zip(*over_blocks(lambda part: measured(*part), parts), strict=True))
     return dict(zip((*LOBES, "lobes"), amplitudes.T, strict=True)), scales
 
 

@@ -23,6 +23,8 @@ _WAVES = ("triangularity", "squareness", "asymmetry", "roughness")
 # Minimum shift and spread ratio of a mode that are reported, and the number of standard errors they must exceed.
 _MIN_SHIFT, _MIN_SPREAD_RATIO = 0.2, 1.15
 _MIN_STANDARD_ERRORS = 2.0
+# Change relative to the radius that is visible.
+_VISIBLE = 0.08
 # A mode with a smaller fraction of the variance has no visible effect on the outline.
 _MIN_VISIBLE_SHARE = 0.01
 
@@ -248,12 +250,12 @@ def along_mode(space: ShapeSpace, t: Real, mode: int, deviations: Real | tuple[f
     return space.reconstruct(places, np.zeros((len(steps), 3)))
 
 
-def exaggeration(space: ShapeSpace, t: Real, mode: int, visible: float = 0.08) -> int:
+def exaggeration(space: ShapeSpace, t: Real, mode: int) -> int:
     """Factor by which ± 2 sd of a mode must be exaggerated for a visible change relative to the radius."""
     low, mean, high = along_mode(space, t, mode)
     moved = np.linalg.norm(high - low, axis=1).max() / 2
     radius = np.linalg.norm(mean, axis=1).mean()
-    return int(np.clip(np.ceil(visible * radius / max(moved, 1e-12)), 1, 50))
+    return int(np.clip(np.ceil(_VISIBLE * radius / max(moved, 1e-12)), 1, 50))
 
 
 def _worth(values: Real, first: int, image: NDArray[np.intp]) -> tuple[float, float]:

@@ -78,7 +78,12 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
 
 
 def methods(
-    result: Comparison, outlines: Outlines | None, known: Headline, *, kinds: Collection[str] = ("image",)
+    result: Comparison,
+    outlines: Outlines | None,
+    known: Headline,
+    *,
+    kinds: Collection[str] = ("image",),
+    proposal: int = 0,
 ) -> str:
     """Write the paragraph on methods, with counts, settings and versions, followed by the result.
 
@@ -91,6 +96,8 @@ def methods(
         Headline of this result.
     kinds : collection of {"image", "labels", "shapes"}
         What the outlines come from: only images are segmented, and shapes are not traced either.
+    proposal : int
+        Which of the proposed recipes it is, 1 for the first; 0 if it was not proposed.
     """
     settings, said = result.settings, []
     for title, side in zip(titles_of(result), (result.a, result.b), strict=True):
@@ -103,14 +110,19 @@ def methods(
     said.append(_pixels(result))
     if outlines is not None:
         said += _origin(outlines, kinds)
+        if proposal and "image" in kinds:
+            said.append(
+                f"This recipe was number {proposal} of those proposed: several were tried on parts of the images and "
+                "ranked by measures of the outlines, without regard to groups."
+            )
     if result.note:
         said.append(f"{result.note}.")
     if result.settings.overrule and (faults := [one.text for one in result.quality.findings if one.serious]):
         said.append(f"The result is given despite faults of the outlines: {'; '.join(faults)}.")
     said.append(
         f"Each outline was sampled at {settings.landmarks} landmarks, equally spaced in {_MEASURES[settings.measure]}, "
-        "split into undulation (form) and scale (size and elongation) as separable shape tensors (Grey et al. 2024), "
-        f"and registered; {result.space.rank_} undulation coordinates were kept."
+        "split into form (undulation) and scale (size and elongation) as separable shape tensors (Grey et al. 2024), "
+        f"and registered; {result.space.rank_} coordinates of form were kept."
     )
     said.append(
         f"Both were compared by the maximum mean discrepancy (Gretton et al. 2012), with p-values from "
@@ -133,7 +145,7 @@ def methods(
     said.append(f"Software: {versions}.")
     found = " ".join(words for words in (known.opening, known.sentence, known.missed, known.scope) if words)
     intervals = "; brackets hold 95 % intervals" if has_ratios else ""
-    answer = f"{found} ({result.case}; {p_words(result)}{intervals}.)"
+    answer = f"{found} ({p_words(result)}{intervals}.)"
     used = f"All settings of the comparison: {_described(settings)}."
     return "\n\n".join(["Methods", " ".join(said), "Result", answer, used]) + "\n"
 

@@ -4,19 +4,19 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from io import BytesIO, StringIO
+from io import StringIO
 from math import isfinite
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
-from ..archive import write_bytes
+from ..archive import replacing
 from ..comparison import Comparison
-from ..comparison.answer import estimate_headings, estimate_rows, names_of, titles_of
+from ..comparison.answer import estimate_headings, estimate_rows, in_one_line, names_of, titles_of
 from ..comparison.quantities import COMPONENTS
-from ..comparison.verdict import TRUTH_TABLE
+from ..comparison.verdict import ROW_WORDS, TRUTH_TABLE
 from .explain import Explanation
 from .figures import FIGURES, figures, style
 from .swaps import Swap
@@ -64,7 +64,7 @@ def report_html(explanation: Explanation, *, swaps: Iterable[Swap] = ()) -> str:
     drawn = figures(explanation)
     parts = [
         f"<h1>{_text(_title(explanation))}</h1>",
-        f'<p class="verdict">{_text(explanation.comparison.summary())}</p>',
+        f'<p class="verdict">{_text(in_one_line(explanation.comparison))}</p>',
         _figure(drawn, "outlines"),
         _html_table(estimates_table(explanation.comparison)),
         *(f"<p>⚠ {_text(words)}</p>" for words in explanation.comparison.warnings),
@@ -110,12 +110,12 @@ def save_report(explanation: Explanation, path: Path | str, *, swaps: Iterable[S
         For another extension.
     """
     path = Path(path)
-    if report_kind(path) == "html":
-        write_bytes(path, report_html(explanation, swaps=swaps).encode())
-    else:
-        content = BytesIO()
-        _save_pdf(explanation, content, tuple(swaps))
-        write_bytes(path, content.getvalue())
+    kind = report_kind(path)
+    with replacing(path) as file:  # fails before figures are drawn if it cannot be written
+        if kind == "html":
+            file.write(report_html(explanation, swaps=swaps).encode())
+        else:
+            _save_pdf(explanation, file, tuple(swaps))
     return path
 
 
@@ -237,13 +237,13 @@ def _swap_table(explanation: Explanation, swaps: tuple[Swap, ...]) -> Table:
         (
             f"form of {names[swap.form]}, scale of {names[swap.scale]}",
             names[swap.against],
-            swap.case,
+            ROW_WORDS[swap.case],
             ", ".join(swap.found()) or "nothing",
             ", ".join(swap.expected(explanation.comparison)) or "nothing",
         )
         for swap in swaps
     ]
-    headings = ("new curves", "compared with", "row", "differ in", "expected to differ in")
+    headings = ("new curves", "compared with", "answer", "differ in", "expected to differ in")
     return "Control experiment: forms and scales exchanged", headings, rows
 
 
@@ -284,10 +284,15 @@ def _figure(drawn: dict[str, Figure], name: str) -> str:
     return f"<figure>{svg[svg.index('<svg') :]}<figcaption>{_text(FIGURES[name][1])}</figcaption></figure>"
 
 
-def _save_pdf(explanation: Explanation, file: BytesIO, swaps: tuple[Swap, ...]) -> None:
+def _save_pdf(explanation: Explanation, file: BinaryIO, swaps: tuple[Swap, ...]) -> None:
     """Write pages of text, then the figures with their captions."""
-    lines = [explanation.comparison.summary(), *explanation.comparison.warnings, *paragraphs(explanation)]
-    listed = [_verdict_table(explanation), *tables(explanation, swaps), *_settings_tables(explanation)]
+    lines = [in_one_line(explanation.comparison), *explanation.comparison.warnings, *paragraphs(explanation)]
+    listed = [
+        estimates_table(explanation.comparison),
+        _verdict_table(explanation),
+        *tables(explanation, swaps),
+        *_settings_tables(explanation),
+    ]
     with style(), PdfPages(file, metadata={"Title": _title(explanation), "CreationDate": None}) as pages:
         with warnings.catch_warnings():
             # Glyphs that the font lacks are drawn as boxes; the HTML page has the full name.

@@ -22,15 +22,18 @@ _MIN_NUMBERS = 6
 
 def is_coco(content: Any) -> bool:
     """Whether a JSON value is a file of COCO annotations."""
+    if isinstance(content, list):  # as results of a detector are saved
+        return bool(content) and all(isinstance(one, dict) and "image_id" in one for one in content)
     annotations = content.get("annotations") if isinstance(content, dict) else None
     if not isinstance(annotations, list) or not all(isinstance(one, dict) for one in annotations):
         return False
     return "images" in content or any("segmentation" in one for one in annotations)
 
 
-def read_coco(content: Mapping[str, Any], path: StrPath) -> Found:
+def read_coco(content: Any, path: StrPath) -> Found:
     """Return the outlines of the annotations, with image and category as features."""
     del path
+    content = {"annotations": content} if isinstance(content, list) else content
     images = {image["id"]: image for image in content.get("images", [])}
     kinds = {kind["id"]: str(kind.get("name", kind["id"])) for kind in content.get("categories", [])}
     found = Found(features={"image": [], "category": []})
@@ -64,6 +67,8 @@ def _outline(shape: Any, found: Found) -> Real | None:
         rows, columns = (int(side) for side in shape["size"])
         counts = counts_of_text(counts) if isinstance(counts, str) else counts
         return outline_of_runs(found, counts, (rows, columns), by_columns=True, image=(rows, columns))
+    if shape and not isinstance(shape[0], list):  # a polygon that is not in a list
+        shape = [shape]
     rings = [_ring(numbers) for numbers in shape or [] if len(numbers) >= _MIN_NUMBERS]
     outline = found.outline_of(rings)
     return None if outline is None else outline - CENTRE

@@ -15,6 +15,7 @@ from .._types import Index, Real
 from ..archive import ContentError
 from ..outlines.order import MANY_VERTICES, MIN_JUMP, is_closed
 from ..outlines.units import length_unit
+from .content import is_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,7 @@ _COORDINATES = (
     ("positiony", "positionx"), ("ylocal", "xlocal"), ("locationy", "locationx"), ("ypos", "xpos"),
     ("yposition", "xposition"), ("pointy", "pointx"),
 )  # fmt: skip
-_DEPTHS = ("z", "vertexz", "zcoord", "axis2", "coordz", "posz", "zposition", "depth")
+_DEPTHS = ("z", "axis2", "depth")
 _IDS = (
     "id", "index", "curve", "label", "contour", "curveid", "contourid", "specimenid", "objectid", "cellid",
     "objectnumber", "roi", "roiid", "roiname", "object", "outline", "outlineid", "polygon", "polygonid", "shape",
@@ -43,12 +44,20 @@ RINGS, PARTS_OF_OBJECT = (
 IMAGES = (
     "image", "imageid", "imagename", "imagenumber", "imagefile", "imagefilename", "img", "file", "fileid", "filename",
     "path", "series", "scene", "field", "fieldid", "fieldofview", "fov", "site", "position", "pos", "well", "wellid",
-    "tile", "plate", "plateid", "row", "column", "col",
+    "tile", "plate", "plateid", "row", "column", "col", "scenename", "seriesname", "folder", "foldername", "directory",
+    "sample", "samplename", "sampleid",
 )  # fmt: skip
 FRAMES = (
     "frame", "frameid", "frameindex", "framenumber", "t", "time", "timepoint", "timeindex", "slice", "sliceid",
     "slicenumber", "plane", "planeid", "z", "zslice", "zindex", "zplane", "section", "axis0",
 )  # fmt: skip
+#: Columns of channels, which show the same place; and of kinds of objects.
+CHANNELS, CLASSES = (
+    ("channel", "channelid", "channelname", "ch", "c"),
+    ("class", "classid", "classname", "category", "classification", "type", "label", "kind", "phase"),
+)
+# Columns that number frames rather than measure a time or a depth, which may vary along an outline.
+_NUMBERED_FRAMES = ("frame", "frameid", "frameindex", "framenumber", "slice", "sliceid", "slicenumber", "timepoint")
 
 # A unit at the end of a name: in brackets, or one of these.
 _UNIT = re.compile(r"\s*[\[(]\s*([^\])]+?)\s*[\])]\s*$|[ _](px|pixels?|[uµμ]m|microns?|nm|mm)$", re.IGNORECASE)
@@ -61,8 +70,11 @@ _MAX_NAMED = 8
 
 
 def bare_name(name: object) -> str:
-    """Return a name without case, spaces, punctuation and its unit: "Cell ID" and "cell_id" are alike."""
-    return re.sub(r"[^a-z0-9]", "", _UNIT.sub("", str(name)).lower())
+    """Return a name without case, spaces, punctuation and its unit: "Cell ID" and "cell_id" are alike.
+
+    Also without the prefix that CellProfiler gives to what describes an image.
+    """
+    return re.sub(r"[^a-z0-9]", "", _UNIT.sub("", str(name)).lower()).removeprefix("metadata")
 
 
 def unit_in(name: object) -> str:
@@ -129,12 +141,21 @@ def roles_of(frame: "pd.DataFrame", curve_columns: Sequence[str] = ()) -> Roles:
     keys, curve = _refined(codes, vertices, keys, named_only=bool(curve_columns))
     _refuse_repeats(frame, vertices, keys, curve, vertex)
     _refuse_objects(frame, codes, keys, vertex)
-    depth = next((names[name] for name in _DEPTHS if names.get(name) in codes), None)
+    _refuse_tracks(codes, keys, curve)
+    known = {bare_name(column), *(name for _, name in _COORDINATES)}
+    depths = {_other_axis(name, "z") for name in known if "x" in name[:1] + name[-1:]} | {*_DEPTHS}
+    depth = next((name for name in others if bare_name(name) in depths), None)
     if depth is not None and depth not in keys and _varies(codes[depth], curve):
         raise ContentError(
             f"its outlines are curves in space (column {depth}): save them in one plane, or remove the column"
         )
-    images = [name for name in codes if bare_name(name) in IMAGES and not _varies(codes[name], curve)]
+    # Also a column of any other name in whose groups ids start again.
+    apart = (*FRAMES, *RINGS, *PARTS_OF_OBJECT, *CHANNELS, *CLASSES)
+    again = [] if curve_columns else [name for name in keys[:-1] if bare_name(name) not in apart]
+    again = [name for name in again if 2 * codes[name].max() < curve.max()]  # each of several curves
+    images = [
+        name for name in codes if (bare_name(name) in IMAGES or name in again) and not _varies(codes[name], curve)
+    ]
     return Roles(row, column, vertex, keys, tuple(images))
 
 
@@ -149,6 +170,16 @@ def _coordinates(frame: "pd.DataFrame", names: Mapping[str, str]) -> tuple[str, 
         planes = frame[names["axis0"]]
         flat = "index" in names and frame.groupby(names["index"])[names["axis0"]].nunique().max() == 1
         pairs = [pair for pair in pairs if (names["axis0"] in pair) != (flat or planes.nunique() == 1)]
+    if not pairs:
+        found = [(_other_axis(name, "y"), name) for name in names if name != _other_axis(name, "y")]
+        pairs = [(names[row], names[column]) for row, column in found if row in names]
+        if len(pairs) > 1:
+            listed = "; ".join(", ".join(pair) for pair in pairs[:_MAX_NAMED])
+            raise ContentError(
+                f"has several pairs of columns that may be positions ({listed}): name those of the vertices x and y"
+            )
+    if not pairs and all(is_number(str(name)) for name in frame.columns):
+        raise ContentError("has numbers in its first row: add a row with the names of the columns, such as id,x,y")
     if not pairs:
         raise ContentError(f"has no columns row and column (or x and y); its columns are {_columns(frame)}")
     usable = [pair for pair in pairs if all(frame[name].dtype.kind in "iuf" for name in pair)]
@@ -169,6 +200,20 @@ def _coordinates(frame: "pd.DataFrame", names: Mapping[str, str]) -> tuple[str, 
                 "are not the vertices of the outlines"
             )
     return first
+
+
+def name_positions(names: Sequence[str]) -> bool:
+    """Whether names of columns include those of two coordinates."""
+    bare = {*map(bare_name, names)}
+    known = any({*pair} <= bare for pair in _COORDINATES)
+    return known or any(_other_axis(name, "y") in bare - {name} for name in bare)
+
+
+def _other_axis(name: str, axis: str) -> str:
+    """Return the name of the column of another axis that belongs to a column of x: "posx" and "posy"; else the name."""
+    if name.endswith("x"):
+        return f"{name[:-1]}{axis}"
+    return f"{axis}{name[1:]}" if name.startswith("x") else name
 
 
 def _correlation(one: "pd.Series", other: "pd.Series") -> float:
@@ -313,6 +358,18 @@ def _refuse_objects(frame: "pd.DataFrame", codes: Mapping[str, Index], keys: tup
             f"has one row per {single[0]}, such as the center of each object: save a table of the vertices of their "
             "outlines, or labels"
         )
+
+
+def _refuse_tracks(codes: Mapping[str, Index], keys: tuple[str, ...], curve: Index) -> None:
+    """Raise for a table of centers over time: one row per object and frame."""
+    for name in codes:
+        if bare_name(name) not in _NUMBERED_FRAMES or name in keys or not keys:
+            continue
+        if _varies(codes[name], curve) and int(_joined(curve, codes[name]).max(initial=-1)) + 1 == len(curve):
+            raise ContentError(
+                f"has one row per {keys[-1]} and {name}, such as the center of each object over time: save a table of "
+                "the vertices of their outlines, or labels"
+            )
 
 
 def images_of_rows(frame: "pd.DataFrame", images: Sequence[str]) -> list[str]:

@@ -60,10 +60,22 @@ def decompressed(content: bytes) -> bytes:
 
 
 def json_of(path: StrPath) -> Any:
-    """Return the value in a JSON file."""
-    content = bytes_of(path)
+    """Return the value in a JSON file, which may be compressed; of one with a value in each line, a list of them."""
+    content = decompressed(bytes_of(path))
+    if content.startswith(b"PK"):
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            ((_, content),) = unpacked(archive, {*archive.namelist()})
     reserve_json(content)
-    return json.loads(content.decode("utf-8-sig"))
+    text = content.decode("utf-8-sig")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        if not error.msg.startswith("Extra data"):
+            raise
+        try:
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        except ValueError:
+            raise error from None
 
 
 def unpacked(archive: zipfile.ZipFile, wanted: Container[str]) -> Iterator[tuple[str, bytes]]:

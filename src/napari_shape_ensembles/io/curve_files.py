@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,10 @@ from ..outlines import Ensemble
 from .columns import FRAMES, bare_name
 from .curve_table import CurveTable, Found, assembled, feature_text, plain, with_features
 from .cvat import is_cvat_zip, parsed, read_cvat
-from .geojson import geojson_parts, read_geojson
+from .geojson import geojson_parts, read_geojson, zipped_geojson
 from .geoparquet import geoparquet_bytes, read_any_parquet, read_geoparquet
 from .imagej import read_roi, roi_zip_bytes
-from .layouts import LAYOUTS, layout_of, read_annotations, writer_of_layout
+from .layouts import LAYOUTS, ending_of, layout_of, read_annotations, writer_of_layout
 from .morphometrics import read_chain_codes, read_tps
 from .npz import read_npz, write_npz
 from .rda import read_rda
@@ -26,6 +26,9 @@ from .spatialdata_store import is_spatialdata, read_spatialdata
 from .tables import csv_parts, parquet_bytes, read_csv
 from .vector_files import read_vector_file
 from .xenium import in_microns
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,11 @@ class Format:
     unit: str = "pixel"
 
 
+# Verdicts on outlines; the words of a log of corrections too.
+_RIGHT, _WRONG = ("right", "kept", "modified"), ("wrong", "deleted")
+_MAX_NAMED = 8
+
+
 def _written(content: Callable[[CurveTable], bytes]) -> Callable[[StrPath, CurveTable], None]:
     return lambda path, table: write_bytes(path, content(table))
 
@@ -76,6 +84,8 @@ def _boundaries(read: Callable[..., Found]) -> Callable[..., Found]:
 
 
 def _read_zip(path: StrPath) -> Found:
+    if zipped_geojson(path):
+        return read_geojson(path)
     return read_cvat(parsed(path), path) if is_cvat_zip(path) else read_roi(path)
 
 
@@ -89,11 +99,13 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".csv": Format(
             "CSV table of vertices", _CSV, _streamed(csv_parts), "spreadsheets, R, napari, Xenium, CellProfiler", _ANY
         ),
+        ".tsv": Format("table of vertices, with tabs", _CSV, None, "R, spreadsheets", _ANY),
         ".csv.gz": Format("CSV table of vertices", _CSV, None, "Xenium (cell and nucleus boundaries)", "µm"),
         ".parquet": Format(
             "Parquet table of vertices", _PARQUET, _written(parquet_bytes), "pandas, Polars, DuckDB, Xenium", _ANY
         ),
         ".geojson": Format("GeoJSON", read_geojson, _streamed(geojson_parts), "QuPath"),
+        ".geojson.gz": Format("GeoJSON", read_geojson, None, "QuPath"),
         ".json": Format("JSON of annotations", read_annotations),
         ".xml": Format("XML of annotations", read_annotations),
         ".txt": Format("text file of outlines", read_annotations, None, "text editors; one vertex per line"),
@@ -122,13 +134,13 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
     Parameters
     ----------
     path : path
-        .csv or .csv.gz, .parquet, .geojson, .geoparquet, .json (COCO, labelme, Label Studio, VIA, GeoJSON), .xml
-        (CVAT), .txt (Cellpose, YOLO, coordinates), .zip (ImageJ, CVAT), .roi, .npz, .chc, .tps, .rda, .RData or .rds
-        (R), with GeoPandas .shp, .gpkg or .fgb; or a folder .zarr (SpatialData).
+        .csv, .tsv or .csv.gz, .parquet, .geojson, .geojson.gz, .geoparquet, .json (COCO, labelme, Label Studio, VIA,
+        GeoJSON), .xml (CVAT), .txt (Cellpose, YOLO, coordinates), .zip (ImageJ, CVAT, QuPath), .roi, .npz, .chc, .tps,
+        .rda, .RData or .rds (R), with GeoPandas .shp, .gpkg or .fgb; or a folder .zarr (SpatialData).
     memory : float, optional
         Memory limit in GiB; by default 4.
     curve_column : str, optional
-        For tables (.csv, .parquet): the column that identifies the curve. By default one called id, index, curve,
+        For tables (.csv, .tsv, .parquet): the column that identifies the curve. By default one called id, index, curve,
         label, contour or the like, else the one that groups the vertices.
 
     Returns
@@ -155,7 +167,7 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
     """
     kind = _format(path)
     if curve_column is not None and kind.read not in (_CSV, _PARQUET):
-        raise ContentError(f"{Path(path).name}: curve_column applies only to tables (.csv, .parquet)")
+        raise ContentError(f"{Path(path).name}: curve_column applies only to tables (.csv, .tsv, .parquet)")
     read = kind.read if curve_column is None else partial(kind.read, curve_column=curve_column)
     with errors_named(path, kind.name), budget(memory):
         # "cells.curves.csv" is named "cells".
@@ -212,16 +224,40 @@ def write_curves(
         write(path, plain(with_features(curves)))
 
 
+def without(table: CurveTable, said: "pd.DataFrame") -> CurveTable:
+    """Leave out the outlines that a table with the columns label and status says are wrong.
+
+    Raises
+    ------
+    ValueError
+        For another table, other words, and for labels that are no ids.
+    """
+    if missing := {"label", "status"} - {*said}:
+        raise ContentError(f"a table of verdicts needs the columns label and status: {min(missing)} is missing")
+    status = said["status"].astype(str).str.strip().str.lower()
+    if unknown := sorted({*status} - {*_RIGHT, *_WRONG}):
+        raise ContentError(f"status must be right or wrong, not {unknown[0]!r}")
+    names = {feature_text(one): place for place, one in enumerate(table.ensemble.ids.tolist())}
+    labels = [feature_text(label) for label in said["label"]]
+    if unknown := [label for label in labels if label not in names]:
+        raise ContentError(f"there is no outline {unknown[0]}: the ids are {', '.join([*names][:_MAX_NAMED])}")
+    kept = np.ones(len(names), dtype=np.bool_)
+    kept[[names[label] for label, word in zip(labels, status, strict=True) if word in _WRONG]] = False
+    features = table.features[kept].reset_index(drop=True) if table.features.shape[1] else table.features
+    return CurveTable(table.ensemble[kept], features, table.scale, table.provenance)
+
+
 def _write_annotations(path: Path, table: CurveTable, layout: str, original: StrPath | None) -> None:
     """Write a file of annotations, into the original if there is one."""
     ending, content, before = path.suffix.lower(), None, None
     if original is not None:
         with errors_named(original, _ANNOTATIONS), budget():
-            if Path(original).suffix.lower() not in LAYOUTS:
+            if not ending_of(original):
                 raise ContentError(f"is not a file of annotations ({', '.join(LAYOUTS)})")
             known, content = layout_of(original)
-            if known is None or (layout and layout != known.name):
-                raise ContentError(f"is not a file of {layout or 'annotations'}: leave it out to write a new file")
+            assert known is not None
+            if layout and layout != known.name:
+                raise ContentError(f"is not a file of {layout}: leave it out to write a new file")
             layout = known.name
             before = _of_images(assembled(known.read(content, original), Path(original).stem), table)
     with errors_named(path, _ANNOTATIONS):
@@ -232,7 +268,8 @@ def _write_annotations(path: Path, table: CurveTable, layout: str, original: Str
                 f"annotations are in pixels, and these outlines are in {table.ensemble.unit} without a pixel size: "
                 "write them as .geoparquet, .csv or .npz"
             )
-        write_bytes(path, write(plain(table), path, content, before))
+        # The image beside the original has the size to which fractions refer.
+        write_bytes(path, write(plain(table), path if original is None else Path(original), content, before))
 
 
 def _of_images(before: CurveTable, table: CurveTable) -> CurveTable:

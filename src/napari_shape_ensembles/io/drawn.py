@@ -14,7 +14,7 @@ from ..archive import ContentError
 from ..outlines import Ensemble, Outlines
 from ..outlines.reasons import Reason, too_small
 from ..outlines.recipe import Recipe
-from .columns import FRAMES, bare_name
+from .columns import CHANNELS, FRAMES, bare_name
 from .curve_table import CurveTable, feature_text
 
 # Parameters of tracing that cannot be changed once there are outlines; how objects are found has no effect either, but
@@ -89,9 +89,17 @@ def one_frame(table: CurveTable) -> tuple[CurveTable, str]:
     """Treat the frames of a movie and the planes of a stack as images of their own; also return a remark on them.
 
     Where they show the same objects, which are not further outlines of a sample, those of one frame are kept: that with
-    most objects, the first of several. Objects are the same if their outlines overlap, or by their track.
+    most objects, the first of several. Objects are the same if their outlines overlap, or by their track. So are
+    channels treated, but as one image where they show different objects.
     """
-    frames = frames_of(table)
+    table, of_channels = _seen_once(table, CHANNELS)
+    table, of_frames = _seen_once(table, FRAMES)
+    return table, "; ".join(filter(None, (of_channels, of_frames)))
+
+
+def _seen_once(table: CurveTable, kind: Sequence[str]) -> tuple[CurveTable, str]:
+    """Keep the same objects in one of the frames, or channels, that columns of these names tell apart."""
+    frames = frames_of(table, kind)
     several: dict[str, dict[str, Index]] = {}
     for (image, frame), rows in frames.items():
         several.setdefault(image, {})[frame] = rows
@@ -102,37 +110,38 @@ def one_frame(table: CurveTable) -> tuple[CurveTable, str]:
     kept = np.sort(np.concatenate([rows for (image, one), rows in frames.items() if used.get(image, one) == one]))
     names = np.array(table.ensemble.images, dtype=object)
     for (image, frame), rows in frames.items():
-        names[rows] = image if image in repeated else f"{image} {frame}".rstrip()
+        names[rows] = image if image in repeated or kind is CHANNELS else f"{image} {frame}".rstrip()
     dropped = Counter(table.ensemble.dropped) + Counter({Reason("frames"): len(table.ensemble) - len(kept)})
     chosen = table.ensemble[kept]
     ensemble = chosen.derived(chosen.curves, dropped=dropped, images=names[kept])
     features = table.features.iloc[kept].reset_index(drop=True)
-    return CurveTable(ensemble, features, table.scale, table.provenance), _remark(several, used)
+    return CurveTable(ensemble, features, table.scale, table.provenance), _remark(several, used, kind)
 
 
-def _remark(several: Mapping[str, Mapping[str, Index]], used: Mapping[str, str]) -> str:
+def _remark(several: Mapping[str, Mapping[str, Index]], used: Mapping[str, str], kind: Sequence[str]) -> str:
     """Return how the frames are treated, of the first image if there are several."""
-    remarks = []
+    remarks, what = [], "channels" if kind is CHANNELS else "frames"
     if used:
         image, frame = next(iter(used.items()))
         other = next(one for one in several[image] if one != frame)
         where = f" of {image}" if len(several) > 1 else ""
         remarks.append(
-            f"shows the same objects in {len(several[image])} frames{where}: those of {frame} are used. A column "
+            f"shows the same objects in {len(several[image])} {what}{where}: those of {frame} are used. A column "
             f"feature of a design table chooses another, such as {' = '.join(other.split(', ')[0].rsplit(' ', 1))}"
         )
-    if others := [len(own) for image, own in several.items() if image not in used and len(own) > 1]:
+    others = [len(own) for image, own in several.items() if image not in used and len(own) > 1]
+    if others and kind is FRAMES:
         remarks.append(f"holds outlines of {sum(others)} frames: each counts as an image of its own")
     return "; ".join(remarks)
 
 
-def frames_of(table: CurveTable) -> dict[tuple[str, str], Index]:
-    """Return the curves of each image and frame (or plane), such as ("field 1", "frame 2").
+def frames_of(table: CurveTable, kind: Sequence[str] = FRAMES) -> dict[tuple[str, str], Index]:
+    """Return the curves of each image and frame (or plane, or channel), such as ("field 1", "frame 2").
 
     The frame is empty where all curves of an image are of one.
     """
     # A measured time or depth of each object is not a frame.
-    known = [column for name, column in table.features.items() if bare_name(name) in FRAMES]
+    known = [column for name, column in table.features.items() if bare_name(name) in kind]
     names = [str(one.name) for one in known if one.dtype.kind != "f" or (one.dropna() % 1 == 0).all()]
     rows = zip(*(table.features[name].tolist() for name in names), strict=True)
     frames = [
@@ -177,7 +186,7 @@ def _is_identity(table: CurveTable, name: Any, frames: Sequence[Index]) -> bool:
     import pandas as pd  # slow to import, and not needed to import this module
 
     values = table.features[name]
-    if bare_name(name) in FRAMES or any(values.iloc[rows].duplicated().any() for rows in frames):
+    if bare_name(name) in (*FRAMES, *CHANNELS) or any(values.iloc[rows].duplicated().any() for rows in frames):
         return False
     seen = [values.iloc[after].isin(values.iloc[before]) for before, after in pairwise(frames)]
     if np.median([one.mean() for one in seen]) < _MIN_SAME_FRACTION:

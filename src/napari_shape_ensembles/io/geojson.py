@@ -1,7 +1,9 @@
 """Curves as GeoJSON, QuPath flavor: annotations in pixels of the full image, with the origin at its corner."""
 
 import json
+import re
 import uuid
+import zipfile
 from collections.abc import Iterator, Mapping
 from itertools import repeat
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._types import Real
-from ..archive import ContentError, StrPath, Tree
+from ..archive import ContentError, StrPath, Tree, opened
 from ..outlines.reasons import HOLES, Reason
 from .annotation_files import merged, points_of
 from .content import json_of
@@ -19,6 +21,8 @@ from .outline_order import refuse_degrees
 
 # Properties that QuPath writes for every object.
 _QUPATH = ("objectType", "name", "color", "isLocked")
+# Objects of QuPath around cells.
+_REGIONS = ("annotation", "tile", "tmacore", "root")
 # Any fixed UUID will do: it gives the same curve the same id in every file.
 _NAMESPACE = uuid.UUID("6f1c9b2e-58a4-4d0b-9a55-3a3c0f3a7f10")
 
@@ -100,15 +104,28 @@ def read_geojson(path: StrPath) -> Found:
     return geojson_found(json_of(path))
 
 
+def zipped_geojson(path: StrPath) -> bool:
+    """Whether a zip holds nothing but one GeoJSON file, as QuPath compresses its exports."""
+    try:
+        with opened(path) as file, zipfile.ZipFile(file) as archive:
+            return [name.lower().endswith(".geojson") for name in archive.namelist()] == [True]
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False
+
+
 def geojson_found(content: Any) -> Found:
     """Return the curves of a parsed GeoJSON value."""
     objects = _objects(content)
     if objects is None:
         raise ContentError("holds no GeoJSON features")
-    system = content.get("crs") if isinstance(content, dict) else None
-    if system is not None:  # geographic coordinates are not pixels
+    if (system := content.get("crs") if isinstance(content, dict) else None) is not None:
         name = (system.get("properties") or {}).get("name", system) if isinstance(system, dict) else system
-        raise ContentError(f"its coordinates are geographic ({str(name)[:80]}): export the outlines in pixels")
+        if re.search(r"(CRS84|\b4326|\b4258)$", str(name)):
+            raise ContentError(f"its coordinates are geographic ({str(name)[:80]}): export the outlines in pixels")
+        raise ContentError(
+            f"its coordinates are those of a map ({str(name)[:80]}), without their unit: export the outlines "
+            "in pixels, or in a projected system as GeoPackage or GeoParquet"
+        )
     meta = content.get(FORMAT, {}) if isinstance(content, dict) else {}
     found = Found(meta=meta)
     rows: list[Tree] = []
@@ -139,10 +156,11 @@ def geojson_found(content: Any) -> Found:
 
 def _without_regions(objects: list[Tree], found: Found) -> list[Tree]:
     """Leave out QuPath's annotations and tiles if there are detections, which lie in them, and count them."""
-    kinds = [(item.get("properties") or {}).get("objectType") for item in objects]
+    kinds = [str((item.get("properties") or {}).get("objectType") or item.get("id")).lower() for item in objects]
+    kinds = [re.sub("^path|[ _]|object$", "", kind) for kind in kinds]  # as older versions of QuPath name them
     if not {"detection", "cell"} & {*kinds}:
         return objects
-    kept = [item for item, kind in zip(objects, kinds, strict=True) if kind not in ("annotation", "tile")]
+    kept = [item for item, kind in zip(objects, kinds, strict=True) if kind not in _REGIONS]
     found.dropped[Reason("regions")] += len(objects) - len(kept)
     return kept
 

@@ -14,10 +14,10 @@ import shapely
 from ..archive import ContentError, StrPath, Tree
 from ..budget import reserve_curves
 from ..outlines import Ensemble
-from ..outlines.reasons import HOLES
 from ..outlines.units import length_unit
 from .curve_table import FORMAT, CurveTable, Found, metadata
 from .outline_order import refuse_degrees
+from .polygons import take_polygons
 from .tables import opened_parquet, pyarrow_modules, read_parquet
 
 if TYPE_CHECKING:
@@ -89,17 +89,9 @@ def read_geoparquet(path: StrPath) -> Found:
     except shapely.errors.ShapelyError as error:
         raise ContentError(f"its polygons are damaged ({str(error)[:200]})") from error
     found = Found(meta=meta, calibrated=bool(meta or unit), unit="" if meta else unit)
-    kept = []
-    for place, geometry in enumerate(geometries):
-        ring = polygon_ring(geometry, found)
-        if ring is not None:
-            found.curves.append(ring)
-            kept.append(place)
+    take_polygons(found, geometries, frame)
     if not (meta or unit):
         refuse_degrees(found.curves)
-    frame = frame.iloc[kept]
-    found.ids = frame["id"].tolist() if "id" in frame else kept
-    found.features = {str(name): frame[name].tolist() for name in frame if name != "id"}
     return found
 
 
@@ -116,11 +108,3 @@ def unit_of_system(system: Tree) -> str:
     if stated in ("degree", "radian", "grad"):
         raise ContentError(f"its coordinates are angles ({stated}): export the outlines in pixels or a unit of length")
     return length_unit({"metre": "m", "US survey foot": "survey_foot"}.get(stated, stated)) if stated else ""
-
-
-def polygon_ring(geometry: Any, found: Found) -> np.ndarray | None:
-    """Return the outer ring of the largest polygon as rows and columns; count the parts and holes dropped."""
-    parts = [] if geometry is None else shapely.get_parts(geometry).tolist()
-    polygons = [part for part in parts if part.geom_type == "Polygon" and not part.is_empty]
-    found.dropped[HOLES] += sum(len(polygon.interiors) for polygon in polygons)
-    return found.outline_of([shapely.get_coordinates(polygon.exterior)[:-1, ::-1] for polygon in polygons])

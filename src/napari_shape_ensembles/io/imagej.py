@@ -15,6 +15,7 @@ from ..archive import ContentError, StrPath, opened
 from ..budget import reserve_curves
 from ..outlines.exchange import needed
 from ..outlines.reasons import NOT_POLYGON, OPEN
+from ..words import listed
 from .content import bytes_of, unpacked
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, metadata
 
@@ -90,7 +91,7 @@ def read_roi(path: StrPath) -> Found:
     """Read the closed regions of a zip or a single .roi file; lines and points are counted as dropped."""
     content = bytes_of(path)
     if content[:4] == b"Iout":
-        return _found([(Path(path).stem, content)])
+        return _found([(PurePosixPath(Path(path).name), content)])
     with zipfile.ZipFile(BytesIO(content)) as archive:
         # The Mac's Finder adds files of attributes: __MACOSX/._name.roi.
         entries = [
@@ -100,7 +101,10 @@ def read_roi(path: StrPath) -> Found:
         ]
         reserve_curves(sum(entry.file_size for entry in entries) // _VERTEX_BYTES, len(entries))
         regions = unpacked(archive, {entry.filename for entry in entries})
-        return _found((PurePosixPath(name).stem, data) for name, data in regions)
+        others = sorted(entry.filename for entry in archive.infolist() if not entry.is_dir())
+        if not entries and others:
+            raise ContentError(f"holds no .roi files, but {listed(others)}: unpack it, and give the files in it")
+        return _found((PurePosixPath(name), data) for name, data in regions)
 
 
 def holds_regions(path: StrPath) -> bool:
@@ -112,10 +116,11 @@ def holds_regions(path: StrPath) -> bool:
         return False
 
 
-def _found(entries: Iterable[tuple[str, bytes]]) -> Found:
+def _found(entries: Iterable[tuple[PurePosixPath, bytes]]) -> Found:
+    """Return the closed regions of files; where these are in several folders, each is of an image."""
     roifile = needed("roifile", "imagej", "a file of ImageJ regions")
     found = Found(calibrated=True)
-    ids, words = [], []
+    ids, words, folders = [], [], []
     empty = True
     for name, content in entries:
         empty = False
@@ -130,7 +135,8 @@ def _found(entries: Iterable[tuple[str, bytes]]) -> Found:
         if curve is not None:
             found.curves.append(curve - CENTRE)
             words.append(_properties(roi.props))
-            ids.append(_unquoted(roi.name) if FORMAT in words[-1] else roi.name or name)
+            ids.append(_unquoted(roi.name) if FORMAT in words[-1] else roi.name or name.stem)
+            folders.append(str(name.parent))
             if FORMAT not in words[-1]:
                 words[-1] = _places(roi) | words[-1]
     if empty:
@@ -138,8 +144,10 @@ def _found(entries: Iterable[tuple[str, bytes]]) -> Found:
     found.ids, found.meta = ids, json.loads(words[0].pop(FORMAT, "{}")) if words else {}
     rows = [{name: value for name, value in row.items() if name != FORMAT} for row in words]
     own = bool(found.meta)
-    for name, column in columns_of(rows, None).items():
-        found.features[name] = [_value(value, own=own) for value in column]
+    for feature, column in columns_of(rows, None).items():
+        found.features[feature] = [_value(value, own=own) for value in column]
+    if len(set(folders)) > 1:
+        found.features.setdefault("image", folders)
     scale = found.meta.get("scale", [1, 1])
     found.curves = [curve * scale for curve in found.curves]
     return found

@@ -169,8 +169,11 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
         refuse_claims(count, itemsize, size)
         reserve_pixels(properties.shape, itemsize)
         mode = imageio.immeta(path, plugin="pillow", exclude_applied=False).get("mode")
-        if mode == "P" and (indices := _labels_with_palette(path)) is not None:
-            return indices
+        if mode == "P":
+            if (indices := _labels_with_palette(path)) is not None:
+                return indices
+            with Image.open(path) as image:
+                mode = "PA" if "transparency" in image.info else mode
         return plane_of_stack(imageio.imread(path, plugin="pillow", mode=_READ_AS.get(str(mode))), plane)
     finally:
         Image.MAX_IMAGE_PIXELS = most

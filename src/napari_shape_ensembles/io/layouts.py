@@ -14,12 +14,13 @@ from .cellpose import is_cellpose, read_cellpose
 from .coco import is_coco, read_coco, write_coco
 from .content import bytes_of, decoded, json_of
 from .curve_table import CurveTable, Found
-from .cvat import is_cvat, parsed, read_cvat, write_cvat
+from .cvat import is_cvat, is_cvat_zip, parsed, read_cvat, write_cvat
 from .geojson import geojson_found, geojson_merged, is_geojson
 from .geometry_collection import is_geometry_collection, read_geometry_collection
 from .label_studio import is_label_studio, read_label_studio
 from .labelme import is_labelme, read_labelme, write_labelme
-from .morphometrics import is_table_of_points, read_coordinates
+from .morphometrics import read_coordinates
+from .tables import has_header, read_csv
 from .via import is_via, read_via
 from .yolo import is_yolo, read_yolo, write_yolo
 
@@ -87,9 +88,17 @@ _PARSERS: Mapping[str, Callable[[StrPath], Any]] = MappingProxyType(
 )
 
 
+def ending_of(path: StrPath) -> str:
+    """Return the extension with which annotations of the format of a file are written; empty for other files."""
+    ending = Path(path).suffix.lower()
+    if ending == ".zip" and is_cvat_zip(path):
+        return ".xml"
+    return ending if ending in LAYOUTS and layout_of(path)[0] is not None else ""
+
+
 def layout_of(path: StrPath) -> tuple[Layout | None, Any]:
     """Return the format of a file of annotations by its content, or None, and the parsed content."""
-    ending = Path(path).suffix.lower()
+    ending = Path(path).suffix.lower().replace(".zip", ".xml")  # of CVAT
     content = _PARSERS[ending](path)
     return next((layout for layout in LAYOUTS[ending] if layout.recognizes(content)), None), content
 
@@ -97,23 +106,25 @@ def layout_of(path: StrPath) -> tuple[Layout | None, Any]:
 def holds_outlines(path: StrPath) -> bool:
     """Whether a file, whose extension is also that of notes and settings, holds outlines by its content."""
     try:
-        is_annotation = layout_of(path)[0] is not None
+        layout, content = layout_of(path)
+        if layout is not None or Path(path).suffix.lower() != ".txt":
+            return layout is not None
+        return bool((read_csv(path) if has_header(content) else read_coordinates(path)).curves)
     except (OSError, ValueError, RecursionError, SyntaxError):
         return False
-    return is_annotation or (Path(path).suffix.lower() == ".txt" and is_table_of_points(path))
 
 
 def read_annotations(path: StrPath) -> Found:
     """Return the outlines of a file of annotations, in the format that its content has.
 
-    A text file of another content holds one vertex per line.
+    A text file of another content holds one vertex per line, or a table with the names of its columns.
     """
     layout, content = layout_of(path)
     if layout is not None:
         return layout.read(content, path)
     ending = Path(path).suffix.lower()
     if ending == ".txt":
-        return read_coordinates(path)
+        return read_csv(path) if has_header(content) else read_coordinates(path)
     first, *others = (one.name for one in LAYOUTS[ending])
     what = f"neither {first} features nor {', '.join(others)}" if others else f"no {first}"
     raise ContentError(f"holds {what} annotations")

@@ -131,14 +131,6 @@ def _scale(fields: Mapping[str, str], specimen: str) -> float:
     return scale
 
 
-def is_table_of_points(path: StrPath) -> bool:
-    """Whether a text file holds outlines, rather than notes."""
-    try:
-        return bool(read_coordinates(path).curves)
-    except (OSError, ValueError):
-        return False
-
-
 def read_coordinates(path: StrPath) -> Found:
     """Read the outlines of a text file of x and y (rightwards, downwards), one vertex per line.
 
@@ -162,7 +154,7 @@ def _numbers(lines: list[str]) -> Real:
     lines = [line.strip() for line in lines]
     commas = any(re.search(r"\d,\d+[\s;]+\S*\d,\d", line) for line in lines)  # decimal ones: "1,5 2,5", "1,5; 2"
     rows = [re.split(r"[\s;]+" if commas else r"[\s,;]+", line) for line in lines]
-    cells = [[number_in(word) for word in row if word] for row in rows]
+    cells = [[number_in(word.replace(",", ".")) for word in row if word] for row in rows]
     if cells and None in cells[0]:
         cells = cells[1:]
     if not any(len(row) == 2 and None not in row for row in cells):

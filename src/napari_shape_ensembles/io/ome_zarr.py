@@ -16,6 +16,7 @@ from ..archive import ContentError, StrPath, errors_named
 from ..budget import budget, reserve_pixels
 from ..outlines.exchange import needed
 from ..progress import report
+from ..words import counted
 from .calibration import Calibration
 from .image_parts import plane_of_stack, shape_of_plane
 from .images import ZARR, ImageFile
@@ -86,7 +87,9 @@ def open_ome_zarr(path: StrPath, *, labels: bool | None = None) -> LazyImage:
     if not Path(path).is_dir():
         raise FileNotFoundError(f"there is no folder {path}")
     with errors_named(path, "OME-Zarr image"):
-        group = zarr.open_group(str(path), mode="r")
+        group = zarr.open(str(path), mode="r")
+        if not isinstance(group, zarr.Group):
+            raise ContentError("is an array, which is one level of an image: give the folder that holds it")
         own = _metadata(group)
         inside = list(_metadata(group["labels"]).get("labels", [])) if "labels" in group else []
         if inside and "image-label" not in own and (labels or "multiscales" not in own):
@@ -98,6 +101,10 @@ def open_ome_zarr(path: StrPath, *, labels: bool | None = None) -> LazyImage:
         elif labels and "image-label" not in own and "multiscales" not in own:
             raise ContentError("holds no labels")
         if "multiscales" not in own:
+            if fields := own.get("well", {}).get("images") or own.get("plate", {}).get("wells"):
+                inside = fields[0]["path"] + ("/0" if "plate" in own else "")
+                what = counted(len(fields), "well" if "plate" in own else "field")
+                raise ContentError(f"holds {what} of a plate: give a field, such as {Path(path).name}/{inside}")
             raise ContentError("is not an OME-Zarr image: its metadata have no multiscales")
         scales = own["multiscales"][0]
         first = scales["datasets"][0]

@@ -280,9 +280,13 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
             own[0] if len(own) == 1 else Ensemble.pooled(own, name=name)
             for own, name in zip(sides, (saved.a.name, saved.b.name), strict=True)
         )
-        outlines = {side: one.vertices for side, one in zip("ab", comparable(a, b)[:2], strict=True)}
+        a, b, _ = comparable(a, b)
+        outlines = {"a": a.vertices, "b": b.vertices}
     with as_part(1, 2):
-        again = compare(a, b, saved.settings) if outlines else compare_again(saved)
+        if (len(a), len(b)) == (len(saved.a), len(saved.b)):  # of the same replicates
+            again = compare_again(replace(saved, a=a, b=b))
+        else:
+            again = compare(a, b, saved.settings)
     # What was learned later about other archetypes is not part of the comparison itself.
     known_later = {name: getattr(saved, name) for name in ("row_depends_on_archetype", "archetypes_agree", "checks")}
     before, after = saved.numbers(), replace(again, **known_later).numbers()

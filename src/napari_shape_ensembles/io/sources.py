@@ -41,7 +41,7 @@ from .lazy_images import lazy_labels
 from .npz import POINTS, shapes_of
 from .ome_zarr import read_ome_zarr
 from .outputs import CURVES, LABELS, is_result
-from .settings_file import SettingsFile
+from .settings_file import BEST_OF_SEVERAL, SettingsFile
 from .spatialdata_store import is_spatialdata
 from .vendor_images import VENDORS
 
@@ -50,12 +50,14 @@ _AMBIGUOUS = (*AMBIGUOUS, ".npy", ".h5", ".hdf5")
 _IMAGES = tuple(ending for ending in (*ENDINGS, *MAPS) if ending not in _AMBIGUOUS)
 _IN_FOLDERS = (*_IMAGES, ZARR, *(ending for ending in FORMATS if ending not in _AMBIGUOUS))
 
-# What other programs add to the name of an image for its labels and outlines: Cellpose, ilastik, ImageJ, labelme.
-_DERIVED = re.compile(
-    r"[ _.-]+(cp_masks?|cp_outlines|seg|masks?|labels?|label_?image|simple[ _]segmentation|object[ _]identities"
-    r"|roiset|rois?|outlines?|objects|annotations?)$",
-    re.IGNORECASE,
-)
+# What other programs and people add to the name of an image for its labels and outlines, the best ones first.
+_DERIVED = (
+    r"((cp|cellpose)[ _])?masks?", r"(instance[ _]?)?labels?|label_?image|object[ _]identities|gt|ground[ _]?truth",
+    r"seg|segmentation|simple[ _]segmentation|instances?|objects?|object[ _]predictions?|predictions?|pred|binary"
+    r"|cellpose|stardist", r"(cp_)?outlines?|roi_?set|rois?|contours?|polygons?|annotations?",
+    r"overlay|flows|probabilit(y|ies)|prob|thresh(old(ed)?)?|uncertainty|boundar(y|ies)",
+)  # fmt: skip
+_SUFFIX, _PREFIX = (re.compile(form % "|".join(_DERIVED)) for form in (r"[ _.-]+(%s)$", r"^(%s)[ _.-]+"))
 #: Pixel side, or height and width, and its unit.
 PixelSize = tuple[float | tuple[float, float], str]
 
@@ -158,15 +160,13 @@ def files_of(
         names = sorted(item.name for item in readable if item not in exported)
         tell(f"note: {path.name}: {listed(names)} left out, as other images, which may be exports of them, are there")
         readable = exported
-    forms: dict[str, list[Path]] = {}
-    for item in sorted(item for item in readable if not is_result(item)):
-        forms.setdefault(_image_of(item), []).append(item)
-    found = [item for same in forms.values() for item in _one_form(same, labels)]
+    forms = _forms(sorted(item for item in readable if not is_result(item)))
+    found = [item for name, same in forms.items() for item in _one_form(name, same, labels)]
     left_out = sorted({item.name for same in forms.values() for item in same} - {item.name for item in found})
     if foreign := [name for name in left_out if not _is_segmented(Path(name))]:
         tell(
-            f"note: {path.name}: the outlines or labels of images that are used are left out ({listed(foreign)}): for "
-            "those, keep them in a folder of their own"
+            f"note: {path.name}: other files of the images that are used, such as their outlines or labels, are left "
+            f"out ({listed(foreign)}): for those, keep them in a folder of their own"
         )
     if not found and not images:
         shared = [item for item in path.iterdir() if item.suffix.lower() in AMBIGUOUS and item.name[0] != "."]
@@ -175,29 +175,45 @@ def files_of(
         what = "images" if images else "images and no curves"
         ignored = sorted(item.name for item in path.iterdir() if item.name.lower().endswith(_AMBIGUOUS))
         more = f"; {listed(ignored)} may be notes: list files of outlines in a design table" if ignored else ""
+        inner = sorted(item.name for item in path.iterdir() if item.is_dir() and item.name[0] != ".")
+        more += f"; its folders ({listed(inner)}) are not searched: give each of them" if inner else ""
         raise ContentError(f"{path} holds no {what} ({', '.join(endings)}){more}")
     return sorted(found)
 
 
-def _image_of(path: Path) -> str:
-    """Return the name of the image that a file derives from: "a" for "a.labels.ome.tif" and "a_cp_masks.png"."""
-    name = _plain_stem(path)
-    return _DERIVED.sub("", name) or name
+def _forms(paths: Sequence[Path]) -> dict[str, list[Path]]:
+    """Group files by the image that they are of or derive from: "a" for "a.labels.ome.tif" and "a_cp_masks.png"."""
+    forms: dict[str, list[Path]] = {}
+    for path in paths:
+        stem = _plain_stem(path)
+        forms.setdefault(_PREFIX.sub("", _SUFFIX.sub("", stem)) or stem, []).append(path)
+    return forms
 
 
-def _one_form(files: list[Path], labels: bool) -> list[Path]:
-    """Choose between an image, its labels and its curves; several images of one name are all kept."""
-    labelled = [path for path in files if ".labels." in path.name.lower() or _image_of(path) != _plain_stem(path)]
-    pictures = [path for path in files if path.name.lower().endswith((*_IMAGES, ZARR)) and path not in labelled]
-    traced = [path for path in files if path.stem.endswith(CURVES) or (pictures and _holds_curves(path))]
-    labelled = [path for path in labelled if path not in traced]
-    others = [path for path in files if path not in traced and path not in labelled]
-    return (labelled or others or traced) if labels else (others or traced or labelled)
+def _one_form(name: str, files: list[Path], labels: bool) -> list[Path]:
+    """Choose between an image, its labels and its curves; of the same in several formats, the best one."""
+    traced = [path for path in files if path.stem.endswith(CURVES) or holds_curves(path)]
+    derived = [path for path in files if _plain_stem(path) != name or ".labels." in path.name.lower()]
+    pictures = {path.stem: path for path in sorted(files, key=_rank, reverse=True) if path not in {*traced, *derived}}
+    of_labels = sorted((path for path in derived if path not in traced), key=_rank)[:1]
+    of_curves = sorted(traced, key=_rank)[:1]
+    images = list(pictures.values())
+    return (of_labels or images or of_curves) if labels else (images or of_curves or of_labels)
+
+
+def _rank(path: Path) -> tuple[int, int]:
+    """Return the place of a file among those of one image: masks before other pictures, exact formats before others."""
+    found = _SUFFIX.search(_plain_stem(path)) or _PREFIX.search(_plain_stem(path))
+    word = next((place for place, form in enumerate(_DERIVED) if found and re.fullmatch(form, found.group(1))), -1)
+    endings = (*_IMAGES, ZARR, *FORMATS)
+    return word, next(place for place, ending in enumerate(endings) if path.name.lower().endswith(ending))
 
 
 def _plain_stem(path: Path) -> str:
-    """Return the name of a file without its extensions: "a" for "a.labels.ome.tif"."""
-    name = path.stem.removesuffix(".ang").removesuffix(".ctf")  # of a compressed map
+    """Return the name of a file without its extensions, in lower case: "a" for "a.labels.ome.tif"."""
+    name = path.stem.lower()
+    for ending in (".ang", ".ctf", ".csv", ".geojson"):  # of a compressed file
+        name = name.removesuffix(ending)
     return name.removesuffix(".ome").removesuffix(".labels").removesuffix(CURVES)
 
 
@@ -206,7 +222,12 @@ def _is_segmented(path: Path) -> bool:
     return path.name.lower().endswith(LABELS) or path.stem.endswith(CURVES)
 
 
-def _holds_curves(path: Path) -> bool:
+def _is_table(path: Path) -> bool:
+    return path.name.lower().endswith((".csv", ".tsv", ".csv.gz", ".parquet"))
+
+
+def holds_curves(path: Path) -> bool:
+    """Whether a file is one of curves, by its name."""
     image = path.name.lower().endswith((*_IMAGES, ZARR)) and not is_spatialdata(path)
     return format_of(path) is not None and not image
 
@@ -263,10 +284,13 @@ def read_images(
     parts = parts or [WHOLE] * len(paths)
     found = [
         name
-        for name in reading.settings.outlines.changed()
+        for name, value in reading.settings.outlines.changed().items()
         if parameters_of(Outlines)[name].group not in (TRACING, PIXEL_SIZE)
+        and value != getattr(BEST_OF_SEVERAL, name)  # the recipe if none is given
     ]
-    if found and all(map(_holds_curves, paths)):
+    if reading.curve_column is not None and not any(map(_is_table, paths)):
+        raise ContentError(f"none of the files is a table with a column {reading.curve_column}: omit curve_column")
+    if found and all(map(holds_curves, paths)):
         reading.tell(f"note: {', '.join(found)} {'has' if len(found) == 1 else 'have'} no effect on files of outlines")
     reading, ensembles = with_one_recipe(paths, reading, parts), []
     for place, (path, part) in enumerate(zip(paths, parts, strict=True)):
@@ -526,7 +550,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
             f"orientation maps ({', '.join(MAPS)}) or curves ({', '.join(FORMATS)})"
         )
     recipe = reading.settings.outlines
-    column = reading.curve_column if ending in (".csv", ".parquet") else None
+    column = reading.curve_column if _is_table(path) else None
     table = read_curves(path, memory=reading.memory, curve_column=column)
     with naming(path.name):
         if part.feature is None:

@@ -22,9 +22,23 @@ from ..outlines.exchange import needed
 from ..outlines.extract import signed_area
 from ..outlines.order import is_closed
 from ..outlines.reasons import HOLES, OPEN, PARTS, Reason
-from .columns import PARTS_OF_OBJECT, RINGS, Roles, bare_name, ids_of, images_of_rows, jumps, roles_of, unit_in, varies
+from .columns import (
+    PARTS_OF_OBJECT,
+    RINGS,
+    Roles,
+    bare_name,
+    ids_of,
+    images_of_rows,
+    jumps,
+    name_positions,
+    roles_of,
+    unit_in,
+    varies,
+)
 from .content import bytes_of, decoded, decompressed, is_number
 from .curve_table import FORMAT, CurveTable, Found, metadata
+from .polygons import geometry_column, polygons_of_table
+from .via import REGIONS, read_via, via_of_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +95,16 @@ def read_csv(path: StrPath, curve_column: str | None = None) -> Found:
     reserve_curves(content.count(b"\n"))
     meta = _stated_in(content)
     frame = _frame_of_text(content, meta)
+    if REGIONS in frame:
+        return read_via(via_of_table(frame), path)
     return _found(frame, meta, curve_column)
+
+
+def has_header(text: str) -> bool:
+    """Whether the first line of a text names three columns or more, two of them as coordinates."""
+    line = next((line for line in text.splitlines() if line.strip() and line[0] != "#"), "")
+    names = [name.strip('" ') for name in re.split(r"[,;\t]" if re.search("[,;\t]", line) else r"\s+", line)]
+    return len(names) > len("xy") and name_positions(names)
 
 
 def _stated_in(content: bytes) -> Tree:
@@ -89,7 +112,8 @@ def _stated_in(content: bytes) -> Tree:
 
     A spreadsheet takes the line for cells, and quotes them.
     """
-    line = content.partition(b"\n")[0].decode("utf-8-sig", errors="replace").strip()
+    own = content.startswith(b"# {")
+    line = decoded(content.partition(b"\n")[0] if own else content).partition("\n")[0].strip()
     if line.startswith("# {"):
         meta: Tree = json.loads(line[2:])
         return meta if meta.get("format") == FORMAT else {}
@@ -117,9 +141,10 @@ def _frame_of_text(content: bytes, meta: Tree) -> "pd.DataFrame":
     else:
         reserve(_COPIES_OF_TEXT * len(content))
         text = decoded(content)
-        while text.startswith(("#", '"#')):
+        while text.startswith(("#", '"#')) and REGIONS not in text.partition("\n")[0]:  # of VIA: "#filename"
             text = text.partition("\n")[2]
         separator = max(",;\t", key=text.partition("\n")[0].count)
+        separator = separator if separator in text.partition("\n")[0] else r"\s+"
         file = StringIO(text)
     words = {name: str for name, kind in meta.get("columns", {}).items() if kind == "text"}
     if meta.get("ids") == "text":
@@ -253,6 +278,8 @@ def _refuse_clashes(table: CurveTable) -> None:
 
 
 def _found(frame: "pd.DataFrame", meta: Tree, curve_column: str | None) -> Found:
+    if not meta and (name := geometry_column(frame)):
+        return polygons_of_table(frame, name)
     own = replace(_OWN_ROLES, vertex="vertex" if "vertex" in frame else "")
     roles = own if meta else roles_of(frame, _named_columns(frame, curve_column))
     if missing := [name for name in (roles.row, roles.column, *roles.keys) if name not in frame]:

@@ -7,7 +7,8 @@ from ..archive import ContentError, StrPath
 from ..budget import reserve, reserve_curves
 from ..outlines.exchange import needed
 from .curve_table import Found
-from .geoparquet import polygon_ring, unit_of_system
+from .geoparquet import unit_of_system
+from .polygons import take_polygons
 
 # Bytes of a vertex in these files, and memory per byte of the file for the attributes.
 _BYTES_PER_VERTEX, _BYTES_PER_BYTE = 16, 8
@@ -35,15 +36,7 @@ def read_vector_file(path: StrPath) -> Found:
         raise ContentError("has no geometry: save outlines as polygons")
     unit = unit_of_system(_system(frame))
     found = Found(calibrated=bool(unit), unit=unit)
-    kept = []
-    for place, geometry in enumerate(frame.geometry):
-        ring = polygon_ring(geometry, found)
-        if ring is not None:
-            found.curves.append(ring)
-            kept.append(place)
-    rows = frame.drop(columns=frame.geometry.name).iloc[kept]
-    found.ids = rows["id"].tolist() if "id" in rows else [place + 1 for place in kept]
-    found.features = {str(name): rows[name].tolist() for name in rows if name != "id"}
+    take_polygons(found, frame.geometry, frame.drop(columns=frame.geometry.name))
     return found
 
 

@@ -1,14 +1,36 @@
 """Annotations of VIA, the VGG Image Annotator: polygons, and polylines that are closed."""
 
+import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..archive import StrPath
+from ..archive import ContentError, StrPath
 from ..outlines.order import is_closed
 from ..outlines.reasons import NOT_POLYGON, OPEN
 from .curve_table import CENTRE, Found, columns_of, positions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Column of the outlines in an export of VIA as a table.
+REGIONS = "region_shape_attributes"
+
+
+def via_of_table(frame: "pd.DataFrame") -> dict[str, Any]:
+    """Return an export of VIA as a table in the form of one as JSON."""
+    images: dict[str, Any] = {}
+    rows = zip(frame.iloc[:, 0], frame[REGIONS], frame.get("region_attributes", [None] * len(frame)), strict=True)
+    for place, (image, shape, stated) in enumerate(rows, start=2):
+        try:
+            region = {"shape_attributes": json.loads(shape), "region_attributes": json.loads(stated or "{}")}
+        except (TypeError, ValueError) as error:
+            raise ContentError(f"row {place} holds a damaged region ({str(error)[:80]})") from error
+        of = images.setdefault(str(image), {"filename": str(image), "regions": []})
+        if region["shape_attributes"]:  # an image without regions has one row
+            of["regions"].append(region)
+    return images
 
 
 def is_via(content: Any) -> bool:

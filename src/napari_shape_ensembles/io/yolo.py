@@ -25,7 +25,8 @@ _CLASSES = "classes.txt"
 def is_yolo(text: str) -> bool:
     """Whether a text holds segmentation labels of YOLO."""
     lines = [line.split() for line in text.splitlines() if line.strip()]
-    return any(len(words) >= _MIN_WORDS for words in lines) and all(_is_label(words) for words in lines)
+    boxes = len(lines) > 1 and all(len(words) in _BOX_WORDS for words in lines)  # which are counted as left out
+    return (boxes or any(len(words) >= _MIN_WORDS for words in lines)) and all(_is_label(words) for words in lines)
 
 
 def _is_label(words: list[str]) -> bool:
@@ -77,9 +78,10 @@ def size_of_image(path: Path) -> tuple[int, int]:
         place = len(parts) - 1 - parts[::-1].index("labels")
         folders.append(Path(*parts[:place], "images", *parts[place + 1 :]))
     for folder in folders:
+        beside = {image.name.lower(): image for image in (folder.iterdir() if folder.is_dir() else ())}
         for ending in ENDINGS:
-            image = folder / f"{path.stem}{ending}"
-            if not image.is_file():
+            image = beside.get(f"{path.stem}{ending}".lower())
+            if image is None or not image.is_file():
                 continue
             if ending == ".npy":
                 rows, columns = np.load(image, "r", allow_pickle=False).shape[:2]

@@ -9,6 +9,8 @@ from .._types import Real
 #: Bootstrap resamples of all intervals, so that one quantity has the same interval wherever it is stated.
 RESAMPLES = 500
 
+# Coverage of all intervals.
+_COVERAGE = 0.95
 # Standard deviations below this are rounding error.
 _MIN_DEVIATION = 1e-9
 # Resamples of fewer curves too often repeat a single one for a bootstrap interval of means; with fewer of these, the
@@ -52,7 +54,7 @@ def spread_ratio(values: Real, first: int) -> Real:
     return _ratio(values[:first].std(axis=0), values[first:].std(axis=0))
 
 
-def spread_interval(values: Real, first: int, counts: Real, coverage: float = 0.95) -> Real:
+def spread_interval(values: Real, first: int, counts: Real) -> Real:
     """Lower and upper end of the bootstrap interval of `spread_ratio`, (2, k), for (N, k) values.
 
     Symmetric bootstrap-t of the log ratio: a sample's log standard deviation has standard error √((kurtosis - 1) / 4n).
@@ -70,7 +72,7 @@ def spread_interval(values: Real, first: int, counts: Real, coverage: float = 0.
     ratios = _ratio(*spreads)
     with np.errstate(divide="ignore"):
         logarithms = np.log(np.where(np.isnan(ratios), 1, ratios))
-    ends = _symmetric(logarithms, np.sqrt(np.sum(squared_errors, axis=0)), coverage)
+    ends = _symmetric(logarithms, np.sqrt(np.sum(squared_errors, axis=0)))
     with np.errstate(over="ignore"):
         return np.exp(np.stack(ends))
 
@@ -85,7 +87,7 @@ def _moments(values: Real, counts: Real) -> tuple[Real, Real, Real]:
     return centre + first, variance, fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
 
 
-def _symmetric(estimates: Real, errors: Real, coverage: float) -> tuple[Real, Real]:
+def _symmetric(estimates: Real, errors: Real) -> tuple[Real, Real]:
     """Symmetric bootstrap-t interval (Hall 1988) of the observed value in row 0; the resamples follow, (1 + R, k).
 
     Based on the distances of the resampled estimates from the observed one, in units of their own standard errors. With
@@ -93,12 +95,12 @@ def _symmetric(estimates: Real, errors: Real, coverage: float) -> tuple[Real, Re
     """
     observed, error = estimates[0], errors[0]
     if len(estimates) == 1:
-        reach = ndtri((1 + coverage) / 2) * error
+        reach = ndtri((1 + _COVERAGE) / 2) * error
         return observed - reach, observed + reach
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(estimates[1:] - observed) / errors[1:]
         # Nearest rank, as infinite distances cannot be interpolated.
-        reach = np.quantile(np.where(np.isnan(apart), 0, apart), coverage, axis=0, method="nearest") * error
+        reach = np.quantile(np.where(np.isnan(apart), 0, apart), _COVERAGE, axis=0, method="nearest") * error
     reach = np.where(np.isnan(reach), 0, reach)
     return observed - reach, observed + reach
 
@@ -116,18 +118,18 @@ def bootstrap_counts(first: int, total: int, rounds: int = RESAMPLES, seed: int 
     return np.concatenate(parts, axis=1).astype(np.float64)
 
 
-def percentile_ends(first: int, second: int, coverage: float = 0.95) -> tuple[float, float]:
+def percentile_ends(first: int, second: int) -> tuple[float, float]:
     """Bootstrap quantile levels of the two ends of an interval for samples of these sizes.
 
     Resamples of n curves vary less than samples do, by √((n - 1)/n), and the normal quantile is smaller than Student's:
     the percentiles are moved out to correct for both (Hesterberg 2015). n is the harmonic mean of the sizes.
     """
     n = max(2 / (1 / first + 1 / second), 2)
-    reach = stdtrit(n - 1, (1 + coverage) / 2) * np.sqrt(n / (n - 1))
+    reach = stdtrit(n - 1, (1 + _COVERAGE) / 2) * np.sqrt(n / (n - 1))
     return float(ndtr(-reach)), float(ndtr(reach))
 
 
-def difference_of_means(values: Real, first: int, counts: Real, coverage: float = 0.95) -> tuple[Real, Real, Real]:
+def difference_of_means(values: Real, first: int, counts: Real) -> tuple[Real, Real, Real]:
     """Mean of B minus mean of A with its interval (symmetric bootstrap-t): value, lower and upper end, (k,).
 
     With fewer than five curves in a sample the interval is Student's (`welch_interval`): the bootstrap's holds the true
@@ -139,23 +141,21 @@ def difference_of_means(values: Real, first: int, counts: Real, coverage: float 
     first : int
     counts : (R, N) array
         From `bootstrap_counts`.
-    coverage : float
-        Coverage of the interval.
     """
     if min(first, len(values) - first) < _MIN_RESAMPLED:
-        return welch_interval(values[:first], values[first:], coverage)
+        return welch_interval(values[:first], values[first:])
     (a, of_a, _), (b, of_b, _) = (
         _moments(values[side], counts[:, side]) for side in (slice(first), slice(first, None))
     )
     errors = np.sqrt(of_a / max(first - 1, 1) + of_b / max(len(values) - first - 1, 1))
-    return (b - a)[0], *_symmetric(b - a, errors, coverage)
+    return (b - a)[0], *_symmetric(b - a, errors)
 
 
-def welch_interval(a: Real, b: Real, coverage: float = 0.95) -> tuple[Real, Real, Real]:
+def welch_interval(a: Real, b: Real) -> tuple[Real, Real, Real]:
     """Mean of b minus mean of a with Student's interval (see `welch`), infinite if a sample has one value."""
     value, error, freedom = welch(a, b)
     known = freedom > 0
-    quantile = stdtrit(np.where(known, freedom, 1), (1 + coverage) / 2)
+    quantile = stdtrit(np.where(known, freedom, 1), (1 + _COVERAGE) / 2)
     reach = np.where(known, quantile * np.where(known, error, 1), np.inf)
     return value, value - reach, value + reach
 

@@ -34,6 +34,8 @@ _PROBE, _MARGIN = 20_000, 0.02
 _TILE = 512
 # Distances per block in the search for their median.
 _DISTANCES_PER_BLOCK = 1 << 17
+# Squared distances of up to so many points are kept: 4 MiB.
+_MAX_KEPT = 1024
 # Up to this many coordinates a matrix product does not pay off.
 _MAX_DIRECT_DIMENSIONS = 8
 # Numbers between the inverse of this and this can be squared without overflow or underflow.
@@ -166,6 +168,8 @@ class Distances:
         self.order = order
         self.kind = type(self)
         self._medians: dict[int, float] = {}
+        # Blocks of few points: they are needed again for every threshold.
+        self._blocks: dict[tuple[int, int], Real] = {}
         # Factors of the kernel by its width; see `permutations`.
         self.factors: dict[float, tuple[Single, float, float, float]] = {}
 
@@ -184,8 +188,12 @@ class Distances:
 
     def block(self, rows: slice) -> Real:
         """Squared distances of a block of rows from all points from its first row on."""
+        if (rows.start, rows.stop) in self._blocks:
+            return self._blocks[rows.start, rows.stop]
         squared = _expanded(self.points[rows], self.points[rows.start :])
         np.fill_diagonal(squared, 0)
+        if len(self) <= _MAX_KEPT:
+            self._blocks[rows.start, rows.stop] = squared
         return squared
 
     def median(self, seed: int) -> float:

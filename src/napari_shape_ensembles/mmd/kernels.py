@@ -97,25 +97,27 @@ def draw_labellings(state, first, total, bits):
     bits : (B, ⌈N/8⌉) array of uint8
         Receives the indicators of the first sample.
     """
-    share = np.int64(round(256 * first / total))  # probability in units of 1/256: eight random bits decide
+    share = np.int64(round(256 * first / total))  # probability in units of 1/256: up to eight random bits decide
+    last = 0  # binary digits of the probability from here on are zero: no bit has to be drawn for these
+    while last < 8 and not share >> last & 1:
+        last += 1
     for row in bits:
         count = 0
         for start in range(0, total, 64):
             chosen = np.uint64(0)
             if share == 256:
                 chosen = ~chosen
-            else:
-                for digit in range(8):  # from the last binary digit of the probability to the first
-                    drawn = _next(state)
-                    chosen = chosen | drawn if share >> digit & 1 else chosen & drawn
+            for digit in range(last, 8):  # from the last binary digit of the probability to the first
+                drawn = _next(state)
+                chosen = chosen | drawn if share >> digit & 1 else chosen & drawn
             for place in range(start, min(start + 64, total), 8):
                 byte = np.uint8((chosen >> np.uint64(place - start)) & np.uint64(255))
                 if place + 8 > total:
                     byte &= np.uint8(0xFF << (place + 8 - total) & 0xFF)
                 row[place >> 3] = byte
-                while byte:
-                    byte &= np.uint8(byte - 1)
-                    count += 1
+                pairs = (byte & 0x55) + (byte >> 1 & 0x55)
+                fours = (pairs & 0x33) + (pairs >> 2 & 0x33)
+                count += (fours & 0x0F) + (fours >> 4)
         surplus = count > first
         while count != first:
             place = np.int64(((_next(state) >> np.uint64(32)) * np.uint64(total)) >> np.uint64(32))
@@ -123,3 +125,53 @@ def draw_labellings(state, first, total, bits):
             if (row[place >> 3] & mask != 0) == surplus:
                 row[place >> 3] ^= mask
                 count += -1 if surplus else 1
+
+
+@njit(
+    [
+        types.void(real[:, :, ::1], real[::1], types.uint8[:, ::1], types.float64[::1])
+        for real in (types.float32, types.float64)
+    ],
+    cache=True,
+    nogil=True,
+)
+def add_squared_sums(tables, offset, bits, squares):
+    """Add the squared norm of a sum of features over a set of points, less an offset, for every set.
+
+    Parameters
+    ----------
+    tables : (P, 16, q) array
+        Sums of the features of four points each, for all their subsets: two rows per byte of `bits`.
+    offset : (q,) array
+    bits : (B, ⌈N/8⌉) array of uint8
+        Packed indicators of the sets.
+    squares : (B,) array
+        Is added to.
+    """
+    columns = len(offset)
+    # So many sets that their sums fit in the cache with the tables of a byte, which are thus read once for all of them.
+    totals = np.empty((32, columns), tables.dtype)
+    for start in range(0, len(bits), len(totals)):
+        some = min(len(totals), len(bits) - start)
+        for row in range(some):
+            for j in range(columns):
+                totals[row, j] = -offset[j]
+        for place in range(0, bits.shape[1] - 1, 2):  # two bytes at once take half as many passes over the sums
+            for row in range(some):
+                one, two = bits[start + row, place], bits[start + row, place + 1]
+                total, a, b = totals[row], tables[2 * place, one >> 4], tables[2 * place + 1, one & 15]
+                c, d = tables[2 * place + 2, two >> 4], tables[2 * place + 3, two & 15]
+                for j in range(columns):
+                    total[j] += (a[j] + b[j]) + (c[j] + d[j])
+        if bits.shape[1] % 2:
+            last = bits.shape[1] - 1
+            for row in range(some):
+                byte = bits[start + row, last]
+                total, a, b = totals[row], tables[2 * last, byte >> 4], tables[2 * last + 1, byte & 15]
+                for j in range(columns):
+                    total[j] += a[j] + b[j]
+        for row in range(some):
+            square = 0.0
+            for j in range(columns):
+                square += totals[row, j] * totals[row, j]
+            squares[start + row] += square

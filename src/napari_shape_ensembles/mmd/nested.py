@@ -120,6 +120,8 @@ class _Nest(Distances):
         if self._kept:
             over_blocks(add, row_blocks(len(added)))
         self.points = self._all[:, :rank]
+        self._blocks.clear()
+        self.factors.clear()
 
     def block(self, rows: slice) -> Real:
         """Squared distances of a block of rows from all points from its first row on."""

@@ -29,10 +29,16 @@ _MIN_BINS = 50
 # With fewer points than this times the number of bins, binning saves nothing.
 _MIN_POINTS_PER_BIN = 4
 # So many labelings are drawn by NumPy; further ones by compiled code, whose draws cost less than their statistics.
-SHUFFLED = 5000
+SHUFFLED = 1000
 # With so many labelings the kernel of up to so many points is replaced by its leading eigenvectors, of this number; the
 # safety factor on the standard deviation of the rest, and its largest share of that of the whole.
 MAX_FACTORIZED, EIGENVECTORS, _SAFETY_OF_REST, _MAX_REST = 5000, 64, 6, 0.2
+# Further directions of the subspace iteration, which make those that are kept more accurate; and its steps.
+_MORE_DIRECTIONS, _ITERATIONS = 16, 3
+# Features that are summed at once: tables of their sums over four points fit in the cache.
+_FEATURES_AT_ONCE = 64
+# All subsets of four points, (16, 4).
+_SUBSETS = np.arange(16)[:, None] >> np.arange(3, -1, -1) & 1
 # Permutations computed in both precisions, and the safety factor on the largest difference between these.
 PROBES, _SAFETY = 15, 32
 
@@ -78,7 +84,7 @@ class Labellings:
         weights -= self.first / self.total
         return weights
 
-    def single_weights(self, which: slice) -> Single:
+    def single_weights(self, which: slice | Index) -> Single:
         """The same in single precision."""
         return self.indicators(which) - np.float32(self.first / self.total)
 
@@ -168,7 +174,8 @@ class Statistics:
     """Squared MMD of every labeling, (1 + B,), for one kernel, from wᵀKw of the weights of `Labellings`.
 
     The first `exact` of them, by default all, are in double precision, the others off by up to `error`. Values within
-    `tolerance` of the observed one are recomputed exactly, and those near a threshold by `settle` or `settle_rank`.
+    `tolerance` of the observed one are recomputed exactly, and those near a threshold by `settle` or `settle_rank`:
+    in single precision first, if there are many.
     """
 
     def __init__(
@@ -183,13 +190,25 @@ class Statistics:
     ) -> None:
         self._distances, self._labels, self._bandwidth = distances, labels, bandwidth
         self._scale = (1 / labels.first + 1 / (labels.total - labels.first)) ** 2
-        self.values, self.tolerance = forms * self._scale, error * self._scale
+        self.values, self.tolerance = forms * self._scale, np.full(len(forms), error * self._scale)
         self.exact = np.arange(len(forms)) < (len(forms) if exact is None else exact)
         self.settle(self.values[0])
 
     def settle(self, cut: float) -> None:
         """Recompute the values near a threshold exactly, and make equal those that differ by rounding error only."""
-        near = np.flatnonzero(~self.exact & (np.abs(self.values - cut) <= self.tolerance))
+        near = self._near(cut)
+        if len(near) > _SAFETY * PROBES:
+            for chunk in chunks(len(near), self._labels.total, CHUNK):
+                some = near[chunk]
+                (quick,), (slow,) = quadratic_forms(
+                    self._distances,
+                    [self._bandwidth],
+                    self._labels.single_weights(some),
+                    self._labels.weights(some[:PROBES]),
+                )
+                self.values[some] = quick * self._scale
+                self.tolerance[some] = precision_error(quick, slow) * self._scale
+            near = self._near(cut)
         for chunk in chunks(len(near), self._labels.total, CHUNK // 2):
             some = near[chunk]
             weights = self._labels.weights(some)
@@ -200,12 +219,15 @@ class Statistics:
         # A permutation may repeat the observed labeling; rounding must not break that tie.
         self.values[np.abs(self.values - cut) <= TIE] = cut
 
+    def _near(self, cut: float) -> Index:
+        return np.flatnonzero(~self.exact & (np.abs(self.values - cut) <= self.tolerance))
+
     def settle_rank(self, rank: int) -> None:
         """Make the set of the `rank` largest values exact."""
         settled: list[float] = []
         # If the gap exceeds the errors at both its ends, the ranks are exact already.
         while settled != (cuts := np.sort(self.values)[::-1][rank - 1 : rank + 1].tolist()):
-            if cuts[0] - cuts[-1] > 2 * self.tolerance:
+            if cuts[0] - cuts[-1] > 2 * self.tolerance.max():
                 break
             settled = cuts
             for cut in cuts:
@@ -228,8 +250,8 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
         Exact near the observed value.
     """
     if isinstance(distances, MeanDistances):
-        sums = _weighted_sums(labels, distances.points)
-        return [Statistics(distances, labels, s, np.einsum("bd,bd->b", sums, sums) / s**2) for s in bandwidths]
+        squares = _squared_sums(labels, distances.points)
+        return [Statistics(distances, labels, s, squares / s**2) for s in bandwidths]
     if labels.sizes is not None:
         sums_of = group_sums(distances, bandwidths, labels.starts)
         return [
@@ -259,11 +281,15 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
         if not single:
             found.append(Statistics(distances, labels, s, slow))
             continue
-        # Labelings computed in both precisions give an estimate of the error of the others.
-        error = max(np.abs(quick[: len(slow)] - slow).max(), 1e-12)
+        error = precision_error(quick, slow)
         quick[: len(slow)] = slow
-        found.append(Statistics(distances, labels, s, quick, exact=len(slow), error=_SAFETY * error))
+        found.append(Statistics(distances, labels, s, quick, exact=len(slow), error=error))
     return found
+
+
+def precision_error(single: Real, double: Real) -> float:
+    """Largest error of values in single precision, of which the first are given in double precision as well."""
+    return float(_SAFETY * max(np.abs(single[: len(double)] - double).max(), 1e-12))
 
 
 def _factorized_statistics(distances: Distances, labels: Labellings, bandwidth: float) -> Statistics | None:
@@ -283,11 +309,7 @@ def _factorized_statistics(distances: Distances, labels: Labellings, bandwidth: 
     if spread > _MAX_REST * share * np.sqrt(2) * float(np.linalg.norm(features.T @ features)):
         return None
 
-    def norms(some: slice) -> Real:
-        sums = labels.single_weights(some) @ features
-        return np.einsum("bq,bq->b", sums, sums, dtype=np.float64)
-
-    forms = np.concatenate(over_blocks(norms, chunks(len(labels), total)))
+    forms = _squared_sums(labels, features)
     forms += trace * share
     none = np.empty((0, total), np.float32)
     forms[:1] = quadratic_forms(distances, [bandwidth], none, labels.weights(slice(1)))[1][0]
@@ -299,15 +321,16 @@ def _factors(distances: Distances, bandwidth: float) -> tuple[Single, float, flo
 
     Its trace, the sum of squares off the diagonal, and that of the deviations on it.
     """
-    kernel = distances.kind.kernel(squared_distances(distances.points, distances.points), bandwidth)
-    np.fill_diagonal(kernel, distances.kind.kernel(np.zeros(1), bandwidth)[0])
-    kernel -= kernel.mean(axis=0)
-    kernel -= kernel.mean(axis=1, keepdims=True)
     with one_library_thread():
-        span = np.random.default_rng(0).normal(size=(len(kernel), EIGENVECTORS))
-        for _ in range(2):  # subspace iteration
+        kernel = distances.kind.kernel(squared_distances(distances.points, distances.points), bandwidth)
+        np.fill_diagonal(kernel, distances.kind.kernel(np.zeros(1), bandwidth)[0])
+        kernel -= kernel.mean(axis=0)
+        kernel -= kernel.mean(axis=1, keepdims=True)
+        span = np.random.default_rng(0).normal(size=(len(kernel), EIGENVECTORS + _MORE_DIRECTIONS))
+        for _ in range(_ITERATIONS):
             span = np.linalg.qr(kernel @ span)[0]
         values, vectors = np.linalg.eigh(span.T @ kernel @ span)
+        values, vectors = values[_MORE_DIRECTIONS:], vectors[:, _MORE_DIRECTIONS:]
         features = np.ascontiguousarray(span @ (vectors * np.sqrt(np.maximum(values, 0))), dtype=np.float32)
         kernel -= features @ features.T
     own = np.diag(kernel).copy()
@@ -330,10 +353,10 @@ def nystrom_statistics(
     for s in bandwidths:
         kernel, root = projection(distances.some, len(distances), s, features, seed, distances.kind)
         if labels.sizes is None:
-            sums = _weighted_sums(labels, _projected(distances.some, len(distances), kernel, root))
+            projected = _projected(distances.some, len(distances), kernel, root)
         else:
-            sums = _weighted_sums(labels, _binned(distances, kernel, labels.starts) @ root)
-        found.append(Statistics(distances, labels, s, np.einsum("bq,bq->b", sums, sums)))
+            projected = _binned(distances, kernel, labels.starts) @ root
+        found.append(Statistics(distances, labels, s, _squared_sums(labels, projected)))
     return found
 
 
@@ -354,12 +377,21 @@ def _binned(distances: Distances, kernel: Callable[[Real], Real], starts: Index)
     return total
 
 
-def _weighted_sums(labels: Labellings, features: Real) -> Real:
-    """Σ w φ of every labeling, (1 + B, q), for features φ (N, q) or their sums over bins (U, q)."""
+def _squared_sums(labels: Labellings, features: Real | Single) -> Real:
+    """‖Σ w φ‖² of every labeling, (1 + B,), for features φ (N, q) or their sums over bins (U, q)."""
     of_points = labels.sizes is not None and len(features) == labels.total
     sums = np.add.reduceat(features, labels.starts) if of_points else features
-    parts = chunks(len(labels), len(sums))
-    return np.concatenate(over_blocks(lambda some: labels.weights(some) @ sums, parts))
+    compiled, squares = kernels(__package__), np.zeros(len(labels))
+    fours = np.zeros((2 * labels.bits.shape[1], 4, sums.shape[1]), sums.dtype)
+    fours.reshape(-1, sums.shape[1])[: len(sums)] = sums
+    offset = sums.sum(axis=0) * sums.dtype.type(labels.first / labels.total)
+    parts = chunks(len(labels), len(sums), 2**20)
+    for start in range(0, sums.shape[1], _FEATURES_AT_ONCE):
+        columns = slice(start, start + _FEATURES_AT_ONCE)
+        tables = np.einsum("sf,pfq->psq", _SUBSETS.astype(sums.dtype), fours[:, :, columns], order="C")
+        few = np.ascontiguousarray(offset[columns])
+        over_blocks(lambda some: compiled.add_squared_sums(tables, few, labels.bits[some], squares[some]), parts)  # noqa: B023
+    return squares
 
 
 def _forms(labels: Labellings, sums: Real) -> Real:

@@ -46,26 +46,6 @@ def distribution_free_threshold(m: int, n: int, significance: float) -> float:
     return float(np.sqrt(1 / m + 1 / n) * (1 + np.sqrt(2 * np.log(1 / significance))))
 
 
-def permutation_moments(points: Real, first: int, bandwidth: float) -> tuple[float, float]:
-    """Exact mean and variance of the biased MMD² over all labelings.
-
-    Parameters
-    ----------
-    points : (N, d) array
-        Both samples; at least 4 points.
-    first : int
-        Size of the first sample.
-    bandwidth : float
-        Width s of the kernel.
-
-    Notes
-    -----
-    Moments of tr(A P B Pᵀ) over permutations P, for centered A and B: Kazi-Aoual et al. 1995. B = wwᵀ here.
-    """
-    _, mean, variance = _moments(points, first, bandwidth)
-    return mean, variance
-
-
 def gretton_test(
     samples: Mapping[str, tuple[Real, Real]],
     null: Null,
@@ -121,7 +101,7 @@ def gretton_test(
     for name, (x, y) in samples.items():
         points = pooled(x, y)
         for part, s in widths(name, partial(median_distance, points, seed), bandwidth, factor).items():
-            found[part] = _moments(points, m, s), s
+            found[part] = permutation_moments(points, m, s), s
     tests = {part: _single(null, moments, (m, n), s, significance) for part, (moments, s) in found.items()}
     if len(tests) == 1:
         return next(iter(tests.values()))
@@ -130,8 +110,11 @@ def gretton_test(
     return replace(joint, p_value=min(1.0, len(tests) * joint.p_value), significance=significance, parts=tests)
 
 
-def _moments(points: Real, first: int, bandwidth: float) -> tuple[float, float, float]:
-    """Observed MMD², and its mean and variance over all labelings."""
+def permutation_moments(points: Real, first: int, bandwidth: float) -> tuple[float, float, float]:
+    """Biased MMD² of the first points of (N, d) and the others, and its exact mean and variance over all labelings.
+
+    Moments of tr(A P B Pᵀ) over permutations P, for centered A and B: Kazi-Aoual et al. 1995. B = wwᵀ here.
+    """
     total = len(points)
     weights = np.where(np.arange(total) < first, 1 / first, -1 / (total - first))
     row_sums, observed, squares = np.empty(total), 0.0, 0.0

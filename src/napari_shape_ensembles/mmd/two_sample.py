@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._types import Real
+from .._types import Index, Real
 from ..checks import RandomState, Sealed, expect, seed_of
 from .figures import plot_null
 from .kernel import KERNELS, PERMUTATIONS, SIGNIFICANCE, Distances, Kernel, pooled
@@ -471,6 +471,16 @@ def _thresholds(tests: Mapping[str, MMDTest], smallest: Real, significance: floa
     return found
 
 
+def _number_below(values: Real) -> Index:
+    """Number of smaller values, of each."""
+    order = np.argsort(values)
+    ordered = values[order]
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))  # of equal values
+    below = np.empty(len(values), np.intp)
+    below[order] = np.repeat(first, np.diff(first, append=len(values)))
+    return below
+
+
 def _refined_p_values(tests: Mapping[str, MMDTest], *, ties: bool = False) -> Real:
     """p-value that each labeling would have in each test if it were the observed one, (number, 1 + B).
 
@@ -483,7 +493,7 @@ def _refined_p_values(tests: Mapping[str, MMDTest], *, ties: bool = False) -> Re
     if ties:
         step = _TIE * np.maximum(values.max(axis=1, keepdims=True) ** 2, np.finfo(float).tiny)
         values = np.sqrt(np.maximum(values[:, :1] ** 2 + np.rint((values**2 - values[:, :1] ** 2) / step) * step, 0))
-    below = np.stack([np.searchsorted(np.sort(row), row, side="left") for row in values])
+    below = np.stack([_number_below(row) for row in values])
     p_values = (values.shape[1] - below) / values.shape[1]
     spread = values.std(axis=1, keepdims=True)
     apart = (values - values.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from skimage import filters
 from skimage.exposure import histogram
 from skimage.morphology import isotropic_dilation, isotropic_erosion
-from skimage.segmentation import clear_border, slic, watershed
+from skimage.segmentation import slic, watershed
 
 from .._types import Index, Labels, Mask, Real
 from ..checks import unmasked
@@ -81,7 +81,12 @@ def heights_and_mask(plane: NDArray[Any], settings: Recipe) -> tuple[Real, Mask]
     else:
         values, zero, unit = upwards(plane, settings)
         report("finding objects")
-        mask = _above_threshold(values, zero, unit, settings)
+        mask = above_threshold(values, zero, unit, settings)
+    return values, cleaned(mask, settings)
+
+
+def cleaned(mask: Mask, settings: Recipe) -> Mask:
+    """Open and close the mask of the objects, fill its holes, and remove small parts, by the settings."""
     report("cleaning")
     if settings.opening:
         mask = _opened_by_disc(mask, settings.opening)
@@ -89,8 +94,12 @@ def heights_and_mask(plane: NDArray[Any], settings: Recipe) -> tuple[Real, Mask]
         margin = int(np.ceil(settings.closing)) + 1
         mask = ~_opened_by_disc(~np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
     if settings.fill_holes:
-        mask = mask | (clear_border(ndimage.label(~mask)[0]) > 0)
-    return values, _without_small(mask, settings.min_size)
+        parts, count = ndimage.label(~mask)
+        is_hole = np.arange(count + 1) > 0
+        for side in (parts[0], parts[-1], parts[:, 0], parts[:, -1]):
+            is_hole[side] = False
+        mask = mask | is_hole[parts]
+    return _without_small(mask, settings.min_size)
 
 
 def separated(values: Real, mask: Mask, settings: Recipe) -> Labels:
@@ -167,7 +176,7 @@ def upwards(plane: NDArray[Any], settings: Recipe) -> tuple[Real, float, float]:
     return values, lowest, unit
 
 
-def _above_threshold(values: Real, zero: float, unit: float, settings: Recipe) -> Mask:
+def above_threshold(values: Real, zero: float, unit: float, settings: Recipe) -> Mask:
     """Mask of the objects by the method of the settings, from the result of `upwards`."""
     low, level = (None if given is None else (given - zero) / unit for given in (settings.low, settings.threshold))
     match settings.method:
@@ -240,7 +249,7 @@ def _split(mask: Mask, height: Real, neck: float) -> NDArray[np.integer]:
     A neck is a saddle lower than `neck` times the lower of the two peaks beside it.
     """
     # Local maxima within `_MIN_PEAK_DISTANCE` pixels; adjacent pixels of equal height are one peak.
-    highest = ndimage.maximum_filter(np.where(mask, height, 0), 2 * _MIN_PEAK_DISTANCE + 1)
+    highest = extreme_nearby(np.where(mask, height, 0), _MIN_PEAK_DISTANCE)
     peaks = ndimage.label(mask & (height == highest) & (height > 0))[0]
     # Only components with several peaks need a watershed, which takes most of the time.
     components, count = ndimage.label(mask)
@@ -295,6 +304,18 @@ def root(parent: Index, node: int) -> int:
         parent[node] = parent[parent[node]]
         node = int(parent[node])
     return node
+
+
+def extreme_nearby(values: NDArray[Value], reach: int, choose: np.ufunc = np.maximum) -> NDArray[Value]:
+    """Maximum, or minimum, within the square of 2 × reach + 1 pixels; several times faster than SciPy's for few."""
+    for _ in values.shape:
+        values = values.T  # rows of one order in memory, columns of the other
+        nearby = values.copy(order="K")
+        for step in range(1, reach + 1):
+            choose(nearby[step:], values[:-step], out=nearby[step:])
+            choose(nearby[:-step], values[step:], out=nearby[:-step])
+        values = nearby
+    return values
 
 
 def crofton_perimeters(labels: NDArray[np.integer], count: int) -> Real:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from skimage.measure import regionprops
 
 from .._types import Mask
 from ..checks import unmasked
-from .methods import gray_plane
+from .methods import extreme_nearby, gray_plane
 from .reasons import Reason
 from .recipe import Place, regions_of
 
@@ -60,6 +61,10 @@ _MIN_EULER = -1
 _MIN_GRAY_FRACTION = 0.02
 # Margin around drawn parts, for their blurred border.
 _MARGIN = 3
+# The last results, by a digest of the picture, and the size of their masks in bytes: the search for a recipe, previews
+# and checks ask for the same pictures.
+_recent: dict[tuple[tuple[int, ...], str, bytes], NotImage] = {}
+_RECENT_BYTES = 1e8
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +163,18 @@ def not_image(image: ArrayLike) -> NotImage:
     (slice(0, 180, None), slice(0, 200, None))
     """
     plane = gray_plane(unmasked(image, "the image"))
+    key = plane.shape, plane.dtype.str, blake2b(np.ascontiguousarray(plane).view(np.uint8).data).digest()
+    if (found := _recent.pop(key, None)) is None:
+        found = _found_in(plane)
+    _recent[key] = found
+    for oldest in list(_recent)[:-1]:
+        if sum(one.mask.nbytes for one in list(_recent.values())) <= _RECENT_BYTES:
+            break
+        _recent.pop(oldest, None)  # another thread may have removed it
+    return found
+
+
+def _found_in(plane: NDArray[Any]) -> NotImage:
     reasons: Counter[Reason] = Counter()
     mask = np.zeros(plane.shape, dtype=bool)
     everything = NotImage(mask, reasons, (slice(0, plane.shape[0]), slice(0, plane.shape[1])))
@@ -173,6 +190,7 @@ def not_image(image: ArrayLike) -> NotImage:
     inside, drawn = levels[window], mask[window]  # a view
     _mask_corners(inside, drawn, reasons)
     _mask_drawn(inside, drawn, reasons)
+    mask.flags.writeable = False  # callers share it
     return NotImage(mask, dict(reasons), window)
 
 
@@ -197,11 +215,9 @@ def _bar_at_end(levels: NDArray[np.float32]) -> tuple[int, bool]:
     counts, edges = np.histogram(last, bins=64, range=(0, 1))
     color = float(np.median(last[(last >= edges[counts.argmax()]) & (last <= edges[counts.argmax() + 1])]))
     share = (np.abs(levels - color) <= _FLAT).mean(axis=1)
-    # Lines across the bar have one color, too.
-    line = np.abs(levels - np.median(levels, axis=1, keepdims=True)) <= _FLAT
-    is_bar = (share >= _MIN_BAR_ROW) | (line.mean(axis=1) >= _MIN_MARGIN_ROW)
-    is_bar[-2:] = True  # blurred by a resampling
-    top = rows - int(np.argmin(is_bar[::-1])) if not is_bar.all() else 0
+    top = max(rows - 2, 0)  # the last rows may be blurred by a resampling
+    while top and (share[top - 1] >= _MIN_BAR_ROW or _is_line(levels[top - 1])):
+        top -= 1
     # The bar begins with a margin; above it, the image begins at once.
     while top < rows and share[top] < _MIN_MARGIN_ROW:
         top += 1
@@ -224,6 +240,11 @@ def _bar_at_end(levels: NDArray[np.float32]) -> tuple[int, bool]:
             break
         top -= 1
     return rows - top, letters
+
+
+def _is_line(row: NDArray[np.float32]) -> bool:
+    """Whether a row has one color, as lines across a bar."""
+    return bool(np.mean(np.abs(row - np.median(row)) <= _FLAT) >= _MIN_MARGIN_ROW)
 
 
 def _mask_corners(levels: NDArray[np.float32], mask: Mask, reasons: Counter[Reason]) -> None:
@@ -278,12 +299,15 @@ def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, *, boxes: bo
     chosen = np.flatnonzero(large if boxes else beams | letters)
     if not len(chosen) or len(chosen) > _MAX_CANDIDATES:
         return []
-    candidates = np.where(np.isin(labels, chosen + 1), labels, 0)
-    around = ndimage.maximum_filter(candidates, 7)
-    ring = (around > 0) & (ndimage.maximum_filter(labels, 5) == 0)
-    step = np.abs(levels - np.float32(extreme)) >= (_MIN_BOX_STEP if boxes else _MIN_STEP)
-    total = np.bincount(around[ring], minlength=count + 1)[1:]
-    sharp = np.bincount(around[ring & step], minlength=count + 1)[1:] / np.maximum(total, 1) * (total > 0)
+    is_chosen = np.zeros(count + 1, dtype=bool)
+    is_chosen[chosen + 1] = True
+    candidates = labels * is_chosen[labels]
+    around = extreme_nearby(candidates, 3)
+    ring = (around > 0) & ~extreme_nearby(flat, 2)
+    owners = around[ring]
+    step = np.abs(levels[ring] - np.float32(extreme)) >= (_MIN_BOX_STEP if boxes else _MIN_STEP)
+    total = np.bincount(owners, minlength=count + 1)[1:]
+    sharp = np.bincount(owners[step], minlength=count + 1)[1:] / np.maximum(total, 1) * (total > 0)
     if boxes:
         found = []
         for index in chosen[sharp[chosen] >= _MIN_SHARP]:

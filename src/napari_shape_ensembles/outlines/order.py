@@ -18,6 +18,8 @@ MAX_CIRCULARITY = 0.35
 MISSING_POINT = -1.0
 # An outline crosses itself everywhere if it does so this often, and once in this many of its edges.
 _MIN_CROSSINGS, _MAX_EDGES_PER_CROSSING = 3, 12
+# Vertices fill an area if their rows and columns are so few, and at least one in so many has all four neighbors.
+_MAX_CELLS_PER_VERTEX, _MAX_VERTICES_PER_INNER = 20, 4
 # Decimals of the extent of an outline to which its crossings are found.
 _DECIMALS = 9
 # Minimum vertices of a curve, and of each of several outlines in one.
@@ -37,7 +39,7 @@ def fault_of(curve: Real) -> Reason | None:
         return MISSING
     if outlines_in(curve):
         return SEVERAL
-    return CROSSING if _crosses_everywhere(curve) else None
+    return CROSSING if _fills_area(curve) or _crosses_everywhere(curve) else None
 
 
 def is_closed(curve: Real, most: float = _MAX_CLOSING_EDGE) -> bool:
@@ -62,6 +64,18 @@ def outlines_in(curve: Real) -> int:
     pieces = np.split(np.roll(curve, -jumps[0], axis=0), jumps[1:] - jumps[0])
     closed = sum(len(piece) >= _MIN_PIECE and is_closed(piece) for piece in pieces)
     return len(pieces) if 2 * closed > len(pieces) else 0
+
+
+def _fills_area(curve: Real) -> bool:
+    """Whether the vertices are the pixels of an object, rather than those at its boundary."""
+    (rows, down), (columns, across) = (np.unique(axis, return_inverse=True) for axis in curve.T)
+    if len(rows) * len(columns) > _MAX_CELLS_PER_VERTEX * len(curve):
+        return False
+    filled = np.zeros((len(rows) + 2, len(columns) + 2), dtype=np.bool_)
+    filled[down + 1, across + 1] = True
+    center = filled[1:-1, 1:-1]
+    inside = center & filled[:-2, 1:-1] & filled[2:, 1:-1] & filled[1:-1, :-2] & filled[1:-1, 2:]
+    return bool(_MAX_VERTICES_PER_INNER * np.count_nonzero(inside) > np.count_nonzero(center))
 
 
 def _crosses_everywhere(curve: Real) -> bool:

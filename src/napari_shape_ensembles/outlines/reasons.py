@@ -28,7 +28,7 @@ _SENTENCES = {
     "order": "crossing themselves everywhere: the vertices do not follow the outline",
     "several": "several closed outlines under one id",
     "missing points": "points entered as (-1, -1), which are missing",
-    "frames": "in other frames, where the same objects are seen again",
+    "frames": "in other frames or channels, where the same objects are seen again",
     "unreadable": "entries that cannot be read",
     "regions": "annotations and tiles, in which the detections lie",
     "nuclei": "nuclei of cells, whose own outlines are used",

@@ -51,9 +51,9 @@ def numbers(text: str, *, least: float = 0, whole: bool = False, most: int = _MA
     return sorted(found)
 
 
-def whole_numbers(text: str, *, least: int = 0, most: int = _MAX_NUMBERS) -> list[int]:
+def whole_numbers(text: str, *, least: int = 0) -> list[int]:
     """Parse integers as `numbers` does."""
-    return [int(value) for value in numbers(text, least=least, whole=True, most=most)]
+    return [int(value) for value in numbers(text, least=least, whole=True)]
 
 
 def _expanded(part: str, most: int) -> set[float]:

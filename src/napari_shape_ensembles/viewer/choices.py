@@ -111,6 +111,7 @@ class Choices:
         self.layers, self.dims = viewer.layers, viewer.dims
         self.recipe = Outlines()
         self.recipe_loaded = False  #: whether the recipe is from a settings file, even one that sets no field
+        self.proposed: dict[Outlines | None, int] = {}  #: number, from 1, of each recipe chosen among the proposals
         default = Settings()
         self.settings = replace(default, **{name: preferred(name, getattr(default, name)) for name in PREFERRED})
         try:

@@ -19,6 +19,7 @@ from psygnal import Signal
 
 from ..archive import Tree, is_archive, replacing, write_bytes
 from ..comparison import Comparison, archetype_sensitivity
+from ..comparison.answer import in_one_line
 from ..comparison.colorings import COLORINGS, DEFAULT
 from ..comparison.design import GROUP, RequestedTests
 from ..comparison.display import DEFAULT_PERCENTILE, MARK
@@ -131,12 +132,12 @@ class Robustness:
         test = self.dependence
         if test.rejected:
             words = (
-                f"Undulation and scale depend on each other within the images (p = {test.p_value:.2g}): a "
+                f"Form and scale depend on each other within the images (p = {test.p_value:.2g}): a "
                 "difference in one may be due to the other, and neither test detects a difference in their pairing "
                 "alone."
             )
         else:
-            words = f"✓ No dependence of undulation and scale was detected within the images (p = {test.p_value:.2g})."
+            words = f"✓ No dependence of form and scale was detected within the images (p = {test.p_value:.2g})."
         return words, ("✓ " if self.sensitivity.stable else "") + self.sensitivity.summary()
 
     def judged(self, shown: DisplayedResult) -> DisplayedResult:
@@ -178,6 +179,22 @@ class ComparisonTask(Task[Comparison]):
 
     def _update_own_names(self) -> None:
         update_own_names(list(self.choices.layers))
+        self._follow_names()
+
+    def _follow_names(self) -> None:
+        """Call a group of one image by the current name of that image, as its sentence does."""
+        then = self.run_inputs
+        if self.result is None or then is None or len(then.layers) != len(then.titles) or len(then.layers) != len("AB"):
+            return
+        for (ref,), title, ensemble in zip(then.layers, then.titles, (self.result.a, self.result.b), strict=True):
+            layer = ref()
+            if layer is not None and ensemble.name == title != layer.name:
+                ensemble.name = layer.name
+        titles = tuple(title if (layer := ref()) is None else layer.name
+                       for (ref,), title in zip(then.layers, then.titles, strict=True))  # fmt: skip
+        if titles != then.titles:
+            self.run_inputs = replace(then, titles=titles)
+            self.changed.emit()
 
     # The run.
 
@@ -316,7 +333,7 @@ class ComparisonTask(Task[Comparison]):
         if self.answer is not None and self.answer.is_described:
             whole = self.answer.experiment
             return self.withheld or (whole.summary() if (whole.table["case"] == INCONCLUSIVE).all() else "")
-        return self.result.summary() if self.result is not None and self.result.case == INCONCLUSIVE else ""
+        return in_one_line(self.result) if self.result is not None and self.result.case == INCONCLUSIVE else ""
 
     @property
     def state(self) -> str:
@@ -512,7 +529,14 @@ class ComparisonTask(Task[Comparison]):
         """Write everything for a paper into a folder."""
         if self.shown is not None:
             self.start_secondary_job(
-                partial(write_paper_files, self.shown, self.color_by, self._whole_tree(), folder),
+                partial(
+                    write_paper_files,
+                    self.shown,
+                    self.color_by,
+                    self._whole_tree(),
+                    folder,
+                    self.choices.proposed.get(self.shown.recipe, 0),
+                ),
                 partial(self.on_written, saved=True),
             )
 
@@ -782,7 +806,7 @@ def curve_table(shown: DisplayedResult, side: str) -> CurveTable:
     features.insert(0, "sample", result.names["AB".index(side)])
     if len(set(ensemble.images.tolist())) > 1:
         features.insert(1, "image", ensemble.images)
-    provenance = {"side": side, "compared with": other.name, "answer": result.summary()}
+    provenance = {"side": side, "compared with": other.name, "answer": in_one_line(result)}
     height, width = shown.view.get(side.lower(), {}).get("scale", (1.0, 1.0))  # 1 if missing in the view
     return CurveTable(ensemble, features, (float(height), float(width)), provenance)
 
@@ -808,8 +832,8 @@ def write_explanation_report(explanation: Explanation, path: Path, swaps: tuple[
     return path
 
 
-def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder: Path) -> list[Path]:
-    """Write figure, methods, tables, script and the comparison into a folder."""
+def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder: Path, proposal: int = 0) -> list[Path]:
+    """Write figure, methods, tables, script and the comparison into a folder; for a proposed recipe, its number."""
     from ..explanation.figures import style
     from ..explanation.paper import answer_figure, image_table, methods
 
@@ -831,7 +855,7 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
                 with style(), replacing(path) as file:
                     figure.savefig(file, format=path.suffix[1:], dpi=300)
             report("writing the tables", 2, 5)
-            write_bytes(paths[2], methods(result, shown.recipe, known, kinds=shown.kinds).encode())
+            write_bytes(paths[2], methods(result, shown.recipe, known, kinds=shown.kinds, proposal=proposal).encode())
             write_bytes(paths[3], result.outlines.to_csv(index=False).encode(TABLE_ENCODING))
             write_bytes(paths[4], image_table(result).to_csv(index=False).encode(TABLE_ENCODING))
             written += paths

@@ -378,13 +378,15 @@ class DesignTable(ComparedLayers):
                 self.choose([first], [second])
             return
         groups = self.groups()
+        # Images are there before the bench is opened, or come one after the other.
+        has_news = not (groups or self.is_named_by_hand) if event is None else event.type == "inserted"
         self.several &= bool(self.layers())  # begin anew once all images are replaced
         if not groups:
             self.names = list(SIDES)  # forget the names of removed images
             self.unsaved = self.is_named_by_hand = False
         elif len(groups) > 1 and not all(name in groups for name in self.names):
             self.names = _with_letters_in_place(list(groups))[:2]  # the next group takes the place of a removed one
-        if not self.is_named_by_hand and event is not None and event.type == "inserted":
+        if not self.is_named_by_hand and has_news:
             self._group_by_names()
         if not (self.several or all(self.sides())):
             free = [layer for layer in self.offered_automatically() if layer not in self.opted_out]
@@ -416,6 +418,7 @@ class DesignTable(ComparedLayers):
         for layer in self.layers():
             self._cells.pop(layer, None)
         self.names, self.several, self.grouped_by = list(SIDES), False, ""
+        self.is_named_by_hand = True
         self._fill(None, [])
         self.unsaved, self.is_named_by_hand = False, True
         self._notify()

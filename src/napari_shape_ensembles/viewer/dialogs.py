@@ -1,14 +1,19 @@
 """Menus and file dialogs; the session reads and writes the files, and reports the outcome."""
 
+import csv
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
+from ..archive import is_archive
+from ..comparison.design import IMAGE
+from ..comparison.saved import COMPARISON, EXPERIMENT, REFERENCE
 from ..io import SettingsFile, load_settings, save_settings
+from ..outlines.learned import FORMAT as MODEL
 from .comparing import ENDING, paths_of_sides
 from .experimenting import ENDING as _ENDING
 from .files import prefer_own_reader
@@ -18,7 +23,10 @@ from .referring import ENDING as OF_REFERENCE
 from .session import Session
 from .task import saved_message
 
-_RESULTS = {"Results (*.npz)": ".npz"}
+# All that the bench reads, except images and outlines, which napari opens.
+_READABLE = {"Files of the bench (*.npz *.toml *.csv)": "", "All files (*)": ""}
+# Columns of coordinates, which a table of groups does not have.
+_COORDINATES = {"axis-0", "row", "x", "y", "vertex-index"}
 _COMPARISONS = {"Comparison (*.npz)": ENDING}
 _EXPERIMENTS = {"Experiment (*.npz)": _ENDING}
 _REFERENCES = {"References (*.npz)": OF_REFERENCE}
@@ -54,18 +62,19 @@ class Dialogs:
             "Write &report …": (self.report, "What differs, and why, with figures; takes a few seconds"),
         }
 
-    def file_entries(self) -> Entries:
-        return {"&Open result …": (self.open, "Show a saved comparison or experiment"), **self.settings_entries()}
+    def open_entry(self) -> Entries:
+        words = "Open any file of the bench: a result, reference, model, settings, or a table of groups"
+        return {"&Open …": (self.open, words)}
 
     def settings_entries(self) -> Entries:
         return {
-            "&Load settings …": (self.load_settings, "Set all controls from a file"),
+            **self.open_entry(),
             "&Save settings …": (self.save_settings, "Save all controls, also for the command line"),
         }
 
     def table_entries(self) -> Entries:
         return {
-            "&Open table …": (self.open_table, "Replace this table with a CSV file: column image, and those here"),
+            "&Open table …": (self.open, "Replace this table with a CSV file: column image, and those here"),
             "&Save table …": (
                 self.save_table,
                 "Save the table (CSV) and the settings, for shape-ensembles experiment",
@@ -76,16 +85,12 @@ class Dialogs:
         if (path := self._ask_save_path("Save table", "design.csv", _TABLES)) is not None:
             self._session.design_work.save(path)
 
-    def open_table(self) -> None:
-        if (path := self._ask_open_path("Open table", _TABLES)) is not None:
-            self._session.design_work.open(path)
-
     def experiment_entries(self) -> Entries:
         """Return the menu entries of the experiment."""
         return {
             "&Save experiment …": (self.save_experiment, "Everything in one file, which can be reopened here"),
             "&Export tables and figures …": (self.export_experiment, "Write all tables and figures to a folder"),
-            "&Open result …": (self.open, "Show a saved comparison or experiment"),
+            **self.open_entry(),
         }
 
     def save_experiment(self) -> None:
@@ -107,13 +112,9 @@ class Dialogs:
     def reference_entries(self) -> Entries:
         """Return the menu entries of the reference."""
         return {
-            "&Open reference …": (self.open_reference, "Judge the images by a saved reference"),
+            **self.open_entry(),
             "&Save reference …": (self.save_reference, "Save the reference to one file, also for the command line"),
         }
-
-    def open_reference(self) -> None:
-        if (path := self._ask_open_path("Open reference", _REFERENCES)) is not None:
-            self._session.open_reference(path)
 
     def save_reference(self) -> None:
         """Ask for a file name, and save the reference if there is one."""
@@ -126,7 +127,7 @@ class Dialogs:
         """Return the menu entries of the learned model."""
         return {
             "&Save model …": (self.save_model, "Save the model to a file, for use in settings and scripts"),
-            "&Load model …": (self.load_model, "Segment with a saved model"),
+            **self.open_entry(),
             "Use a &method": (
                 self._session.learning.discard_model,
                 "Segment by a threshold again; painted examples are kept",
@@ -136,10 +137,6 @@ class Dialogs:
     def save_model(self) -> None:
         if (path := self._ask_save_path("Save model", "objects.npz", _MODELS)) is not None:
             self._session.learning.save(path)
-
-    def load_model(self) -> None:
-        if (path := self._ask_open_path("Load model", _MODELS)) is not None:
-            self._session.learning.load(path)
 
     def save(self) -> None:
         if (path := self._ask_save_path("Save comparison", f"comparison{ENDING}", _COMPARISONS)) is not None:
@@ -157,9 +154,24 @@ class Dialogs:
             self._session.comparison.report(path)
 
     def open(self) -> None:
-        if (path := self._ask_open_path("Open result", _RESULTS)) is not None:
+        """Open a file that the bench writes; what it is, is seen from its content."""
+        if (path := self._ask_open_path()) is None:
+            return
+        session, ending = self._session, path.suffix.lower()
+        if ending == ".toml":
+            self._load_settings(path)
+        elif _is_table_of_groups(path):
+            session.design_work.open(path)
+        elif is_archive(path, MODEL):
+            session.learning.load(path)
+        elif is_archive(path, REFERENCE):
+            session.open_reference(path)
+        elif path.name.endswith((ENDING, _ENDING)) or any(is_archive(path, kind) for kind in (COMPARISON, EXPERIMENT)):
             prefer_own_reader()
-            self._session.open_result(path)
+            session.open_result(path)
+        else:
+            words = "is not a file of the bench: open images and outlines by napari's File menu, or drop them on it"
+            self._show_message(f"⚠ {path.name} {words}.", "")
 
     def save_settings(self) -> None:
         path, choices = self._ask_save_path("Save settings", "settings.toml", _SETTINGS), self._session.choices
@@ -168,13 +180,12 @@ class Dialogs:
                 save_settings(path, SettingsFile(choices.settings, choices.recipe))
                 self._show_message(*saved_message([path]))
 
-    def load_settings(self) -> None:
-        if (path := self._ask_open_path("Load settings", _SETTINGS)) is not None:
-            with self._errors_shown(), file_errors_named(path, "read"):
-                file = load_settings(path)
-                self._session.choices.set(file.outlines, file.analysis)
-                self._session.choices.recipe_loaded = True
-                self._show_message(f"Settings of {path.name} loaded.", "")
+    def _load_settings(self, path: Path) -> None:
+        with self._errors_shown(), file_errors_named(path, "read"):
+            file = load_settings(path)
+            self._session.choices.set(file.outlines, file.analysis)
+            self._session.choices.recipe_loaded = True
+            self._show_message(f"Settings of {path.name} loaded.", "")
 
     @contextmanager
     def _errors_shown(self) -> Iterator[None]:
@@ -204,9 +215,19 @@ class Dialogs:
         answer = QMessageBox.question(self._parent(), "Replace files", tip(words))
         return bool(answer == QMessageBox.StandardButton.Yes)
 
-    def _ask_open_path(self, title: str, kinds: Mapping[str, str]) -> Path | None:
-        chosen, _ = QFileDialog.getOpenFileName(self._parent(), title, str(self._folder), ";;".join(kinds))
+    def _ask_open_path(self) -> Path | None:
+        chosen, _ = QFileDialog.getOpenFileName(self._parent(), "Open", str(self._folder), ";;".join(_READABLE))
         if not chosen:
             return None
         self._folder = Path(chosen).parent
         return Path(chosen)
+
+
+def _is_table_of_groups(path: Path) -> bool:
+    """Whether a CSV file has a column of images and none of coordinates."""
+    if path.suffix.lower() != ".csv":
+        return False
+    with suppress(OSError, UnicodeError), path.open(encoding="utf-8-sig", newline="") as file:
+        columns = {word.strip().lower() for word in next(csv.reader(file), [])}
+        return IMAGE in columns and not columns & _COORDINATES
+    return False

@@ -24,7 +24,7 @@ from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
 from ..io.grains import find_grains
 from ..io.imagej import holds_regions
 from ..io.images import ZARR
-from ..io.layouts import AMBIGUOUS, LAYOUTS, holds_outlines
+from ..io.layouts import AMBIGUOUS, ending_of, holds_outlines
 from ..io.spatialdata_store import is_spatialdata
 from ..outlines import Ensemble
 from ..outlines.reasons import OPEN
@@ -109,7 +109,7 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
             layers += comparison_layer_data(Comparison.load(name), read_comparison_view(name))
         else:
             table = read_curves(name)
-            original = {"file": name} if Path(name).suffix.lower() in LAYOUTS else {}
+            original = {"file": name} if ending_of(name) else {}
             several = {f"{image} {frame}".rstrip(): rows for (image, frame), rows in frames_of(table).items()}
             if account := account_of(table.ensemble.dropped, table.ensemble.filled):
                 show_warning(f"{Path(name).name}: {counted(len(table.ensemble), 'curve')}; {'; '.join(account)}")
@@ -162,7 +162,7 @@ def write_shapes(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
         features = features.drop(columns="id", errors="ignore")
         features = features.iloc[pd.Index(ids).get_indexer(pd.Index(ensemble.ids))].reset_index(drop=True)
         original = (attributes.get("metadata") or {}).get("file", "")
-        annotated = Path(original).suffix.lower() == Path(path).suffix.lower() and Path(original).is_file()
+        annotated = Path(original).is_file() and ending_of(original) == Path(path).suffix.lower()
         layout = "COCO" if Path(path).suffix.lower() == ".json" and not annotated else ""
         table = CurveTable(ensemble, features, scale)
         write_curves(path, table, layout=layout, original=original if annotated else None)

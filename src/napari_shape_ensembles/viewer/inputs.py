@@ -129,6 +129,7 @@ class Source:
     mirrored: bool = False  #: whether the layer transform mirrors the data; outlines are not mirrored
     region: Box | str | None = None  #: region to which objects are restricted; see `ImagePart`
     part: ImagePart | None = WHOLE  #: part of the file, without the region; None if unknown
+    rows: tuple[int, ...] = ()  #: of shapes, the place of each in its layer
 
     def calibrated(self, recipe: Outlines) -> "Source":
         """Return a copy with the pixel size of the recipe, if it sets one."""
@@ -156,9 +157,10 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
         )
     kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
     left_out: dict[Reason, int] = {}
+    rows = []
     if kind == "shapes":
         other, found = [axis for axis in range(layer.ndim) if axis not in axes], []
-        for shape, form, unwanted in zip(layer.data, layer.shape_type, _excluded(layer), strict=True):
+        for row, (shape, form, unwanted) in enumerate(zip(layer.data, layer.shape_type, _excluded(layer), strict=True)):
             if other and not (np.round(np.asarray(shape)[:, other]) == point[other]).all():
                 continue
             outline = np.asarray(shape, dtype=np.float64)[:, axes]
@@ -168,6 +170,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
                 left_out[OPEN] = left_out.get(OPEN, 0) + 1
             else:
                 found.append(ellipse_outline(outline) if form == "ellipse" else outline)
+                rows.append(row)
         data: Any = found
     else:  # color images keep their last axis
         data = pixels[place]
@@ -190,7 +193,21 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
     path, part = str(layer.source.path or ""), None
     if axes == [layer.ndim - 2, layer.ndim - 1]:
         part = ImagePart(plane=tuple(point[: axes[0]].tolist()))
-    return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, path, origin, mirrored, part=part)
+    return Source(
+        kind,
+        data,
+        layer.name,
+        scale,
+        unit,
+        placement,
+        plane,
+        left_out,
+        path,
+        origin,
+        mirrored,
+        part=part,
+        rows=tuple(rows),
+    )
 
 
 def copy_pixels(sources: Sequence[Source], at_most: float) -> list[Source]:

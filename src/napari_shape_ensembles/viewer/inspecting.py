@@ -27,6 +27,7 @@ from ..outlines import Outlines
 from ..outlines.recognise import Content
 from .camera_flight import move_camera, view_of
 from .choices import Choices
+from .files import write_shapes
 from .inputs import ACCEPTED, Ref, Source, Sources, fingerprint, is_own, plane_of, trace
 from .layers import select
 from .offered import ChosenLayer
@@ -410,6 +411,8 @@ class InspectionTask(Task[Inspection]):
     def fix(self, action: str = "", other: int | None = None) -> None:
         """Correct the current label on a copy of its layer, by default as suggested by its first reason.
 
+        An outline is edited by its vertices, in its own layer.
+
         The reasons of a label that was just changed, such as by an undo, are those before the change: a suggested
         correction waits until it is measured again.
         """
@@ -419,6 +422,9 @@ class InspectionTask(Task[Inspection]):
         self._apply_strokes()
         self.message = ""
         self._to_fix = None
+        if self.layers.images[entry.image].source.kind == "shapes":
+            self._edit_shape(entry)
+            return
         if not (action or review.is_measured(entry)) and self.update_runner.busy:
             self._to_fix, self.message = entry, "The label is measured first."
             self.changed.emit()
@@ -443,6 +449,21 @@ class InspectionTask(Task[Inspection]):
             self.message = f"⚠ {error}"
         self.changed.emit()
 
+    def _edit_shape(self, entry: Entry) -> None:
+        """Select the vertices of an outline in its layer, which belongs to the user."""
+        image = self.layers.images[entry.image]
+        layer, row = image.ref(), image.source.rows[entry.label]
+        if not isinstance(layer, Shapes) or layer not in self.choices.layers:
+            self.message = "⚠ the layer of this outline was deleted"
+        elif row >= len(layer.data):
+            self.message = f"⚠ outlines of {layer.name} were deleted since it was inspected: inspect it again"
+        else:
+            self.choices.layers.selection.active = layer
+            layer.mode = "direct"
+            select(layer, {row})
+            self.message = "Move its vertices, or delete it, on the selected layer; then inspect again."
+        self.changed.emit()
+
     def undo(self) -> None:
         """Undo the last verdict or correction."""
         if self.review is None:
@@ -465,15 +486,33 @@ class InspectionTask(Task[Inspection]):
             self.go_to(self._row_of(last))
 
     def to_save(self) -> dict[int, str]:
-        """Return the corrected images that can be saved, with their names; planes of a stack are saved as one stack."""
+        """Return the images that can be saved, with their names: corrected labels, and outlines of an annotation file.
+
+        Planes of a stack are saved as one stack.
+        """
         if self.review is None:
             return {}
-        return images_to_save(self.review, self.layers.images, self.layers.name_of_copy)
+        return images_to_save(self.review, self.layers.images, self.layers.name_of_copy) | self.annotated()
+
+    def annotated(self) -> dict[int, str]:
+        """Return the files of annotations from which the outlines under review were read."""
+        layers = {place: image.ref() for place, image in enumerate(self.layers.images)}
+        shown = {place: layer for place, layer in layers.items() if layer in self.choices.layers}
+        files = {place: layer.metadata.get("file", "") for place, layer in shown.items() if isinstance(layer, Shapes)}
+        return {place: file for place, file in files.items() if file and Path(file).is_file()}
 
     def save(self, paths: dict[int, Path]) -> None:
-        """Write the corrected labels of images, or whole stacks, with their calibration and a log file each."""
+        """Write the corrected labels of images, or whole stacks, with their calibration and a log file each.
+
+        Outlines are written as they are in their layer, in the format of the file from which they were read.
+        """
         self._mark_saved(paths)
-        self.start_secondary_job(partial(write_corrected_files, self._saving_jobs(paths)), self._on_saved)
+        outlines = [
+            (path, layer.as_layer_data_tuple())
+            for place, path in paths.items()
+            if isinstance(layer := self.layers.images[place].ref(), Shapes)
+        ]
+        self.start_secondary_job(partial(_write, self._saving_jobs(paths), outlines), self._on_saved)
 
     def _saving_jobs(self, paths: Mapping[int, Path]) -> list[tuple[Path, ReviewedImage, CorrectedLabels]]:
         assert self.review is not None
@@ -522,8 +561,9 @@ class InspectionTask(Task[Inspection]):
             names = ", ".join(path.name for path in places.values())
             self.saved_as = f"Saved automatically: {names}, beside {Path(self.layers.images[min(places)].beside).name}."
 
-    def _on_saved(self, paths: list[tuple[Path, Path, str]]) -> Iterable[None]:
-        lines = [[f"Saved as {labels.name}, the log as {log.name}.", out and f"⚠ {out}."] for labels, log, out in paths]
+    def _on_saved(self, paths: list[tuple[Path, Path | None, str]]) -> Iterable[None]:
+        logged = [f"Saved as {path.name}{f', the log as {log.name}' if log else ''}." for path, log, _ in paths]
+        lines = [[line, out and f"⚠ {out}."] for line, (*_, out) in zip(logged, paths, strict=True)]
         self.message = "\n".join(filter(None, itertools.chain.from_iterable(lines)))
         return ()
 
@@ -560,9 +600,7 @@ class InspectionTask(Task[Inspection]):
             return layer
         own, reviewed, origin = self.review.corrected[image], self.layers.images[image], self.layers.origin(image)
         if own is None:
-            if reviewed.source.kind != "shapes":
-                raise ValueError(f'labels are corrected under the question "{QUESTIONS[SUSPICIOUS]}"')
-            raise ValueError("only labels can be corrected here: edit shapes in their own layer")
+            raise ValueError(f'labels are corrected under the question "{QUESTIONS[SUSPICIOUS]}"')
         if origin is not None and self._labels_changed(image, origin, reviewed.plane, own):  # see compare_in_place
             raise ValueError(f"{origin.name} was changed since it was inspected: inspect it again to correct it")
         layer = self.layers.add_copy(image, own, 0 if self.current is None else self.current.label)
@@ -656,6 +694,17 @@ class InspectionTask(Task[Inspection]):
         assert self.review is not None
         self.result, self.rows = self.review.inspection, self.review.table
         self.layers.color(self.result)
+
+
+def _write(
+    jobs: Sequence[tuple[Path, ReviewedImage, CorrectedLabels]], outlines: Sequence[tuple[Path, Any]]
+) -> list[tuple[Path, Path | None, str]]:
+    """Write corrected labels, and outlines of layers; returns paths, those of the logs, and what is not stored."""
+    written: list[tuple[Path, Path | None, str]] = [*write_corrected_files(jobs)]
+    for path, (data, attributes, _) in outlines:
+        write_shapes(str(path), data, attributes)
+        written.append((path, None, ""))
+    return written
 
 
 def _contents(sources: Sequence[Source]) -> list[Content]:

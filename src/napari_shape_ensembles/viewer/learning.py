@@ -23,6 +23,7 @@ from ..outlines.proposals import (
     Proposal,
     candidate_examples,
     describe_finding,
+    opposite_contrast,
     places_tried,
     reason_not_tried,
     sets_finding,
@@ -365,6 +366,7 @@ class Proposed:
     images: int  #: number of images on which they were tried
     pictured: int  #: index of the image, among those given, that the thumbnails show
     refused: list[tuple[str, str]]  #: (name, reason) of images that cannot be segmented, or by no recipe
+    opposite: str = ""  #: that the objects are bright in some of them and dark in others
     candidates: NDArray[np.int32] | None = None  #: for examples in the pictured image, if the best is doubtful
 
 
@@ -375,10 +377,11 @@ class ProposingTask(Task[Proposed]):
         super().__init__(choices)
         self.segmentation = segmentation
         self._answering = answering  # the task whose result a changed recipe would outdate
-        self.automatic = False  #: whether to apply the best proposal automatically, unless the user has chosen a recipe
         self._set_recipe: Outlines | None = None  # the recipe applied automatically
         self._tried: frozenset[weakref.ref[Layer]] = frozenset()
         segmentation.contents_changed.connect(self._begin_automatically)
+        segmentation.awaits_recipe = lambda: self.busy and self._may_set_recipe()
+        self.finished.connect(segmentation.preview_in_full)
 
     def current_inputs(self) -> RunInputs:
         """Return the chosen image and others without those that contain labels; a subset if there are many."""
@@ -434,10 +437,10 @@ class ProposingTask(Task[Proposed]):
         """Whether the recipe may be set automatically: the user has neither chosen one nor seen a result of it."""
         recipe = self.choices.recipe
         chosen = self.choices.recipe_loaded or (sets_finding(recipe) and recipe != self._set_recipe)
-        layers = chain(*self.choices.design.sides(), self.choices.design.open_layers())
-        compared = any(isinstance(one, Image) for one in layers)  # labels need no segmentation
+        layers = [*chain(*self.choices.design.sides()), *self.choices.design.open_layers()]
+        segmented = any(isinstance(one, Image) for one in layers or [self.segmentation.image.chosen()])  # not labels
         answered = self._answering is not None and (self._answering.busy or self._answering.has_result)
-        return self.automatic and compared and not (chosen or answered)
+        return segmented and not (chosen or answered)
 
     @property
     def is_choosing(self) -> bool:
@@ -475,7 +478,9 @@ class ProposingTask(Task[Proposed]):
     def choose(self, number: int) -> None:
         """Apply the recipe of a proposal to all images."""
         if self.result is not None:
-            self.choices.set(recipe=self.recipe_with(self.result.proposals[number]))
+            recipe = self.recipe_with(self.result.proposals[number])
+            self.choices.proposed[recipe] = number + 1
+            self.choices.set(recipe=recipe)
 
     def recipe_with(self, proposal: Proposal) -> Outlines:
         """Return the current recipe with the objects found as proposed; a minimum size chosen since then is kept."""
@@ -500,7 +505,9 @@ class ProposingTask(Task[Proposed]):
         if self.recipe_with(self.result.proposals[0]) == self.choices.recipe:
             tried = counted(self.result.images, "image")
             words.insert(0, f"The best of several tried on {tried} is used: {describe_finding(best)}.")
-            if self.result.proposals[0].is_doubtful:
+            if opposite := self.result.opposite:
+                words.insert(0, f"⚠ {opposite[0].upper()}{opposite[1:]}.")
+            elif self.result.proposals[0].is_doubtful:
                 words.insert(0, f"⚠ {DOUBTFUL}: under By example, Click objects marks five candidates.")
         return "\n".join(words)
 
@@ -520,7 +527,8 @@ def propose_recipes(images: list[tuple[str, NDArray[Any]]], recipe: Any) -> Prop
             refused.append((name, "no recipe finds objects in it"))
     pictured = next((place for place, reason in enumerate(reasons) if not reason), 0)
     candidates = candidate_examples(images[pictured][1], found) if found and found[0].is_doubtful else None
-    return Proposed(varied(found, _MAX_PROPOSALS), len(usable), pictured, refused, candidates)
+    opposite = opposite_contrast(found, [name for name, _ in usable])
+    return Proposed(varied(found, _MAX_PROPOSALS), len(usable), pictured, refused, opposite, candidates)
 
 
 #: Number of proposals shown.

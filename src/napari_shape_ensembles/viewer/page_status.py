@@ -56,8 +56,13 @@ def _outlines_step(session: Session) -> PageStatus:
         return PageStatus("look", segmentation.preview_error)
     if result is not None and result.checks.suspects:
         return PageStatus("look", checks_in_words(result)[0])
+    proposed = session.proposing.result
+    if proposed is not None and proposed.opposite and session.choices.recipe in session.choices.proposed:
+        return PageStatus("look", session.proposing.status_text())
     if result is not None:
         return PageStatus("done", f"{len(result.a)} and {len(result.b)} outlines.")
+    if session.proposing.is_choosing:
+        return PageStatus("running", "Choosing the best recipe.")
     if covers and comparison.has_result:
         return PageStatus("done", "Compared.")
     if (preview := segmentation.preview) is not None:

@@ -92,6 +92,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._contents: Mapping[Ref, Content] = {}  # of previewed images that contain labels, a mask or classes
         self._last_verdict: tuple[tuple[object, ...], Verdict] | None = None  # the last verdict, and its inputs
         self.is_preview_pending = False  #: whether a preview is pending, so that verdict and counts are out of date
+        self.awaits_recipe: Callable[[], bool] = lambda: False  #: whether another recipe is about to be set
         self.features = FeatureCache()
         self._other_preview_layers: weakref.WeakKeyDictionary[Layer, Image] = weakref.WeakKeyDictionary()
         self.previewer, self._removal_runner, self.converter = JobRunner(), JobRunner(), JobRunner()
@@ -152,6 +153,8 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._labels_debouncer.stop()
             self.converter.cancel()
             self._clear_preview()
+            if not self._removal_runner.busy:  # else last
+                self._hide_converted()
 
     def _on_image_chosen(self) -> None:
         chosen = self.image.chosen()
@@ -275,6 +278,10 @@ class SegmentationTask(Task[list[Ensemble]]):
             best = yield partial(best_recipe, images, recipe)
             self.choices.set(recipe=best)
             return
+        if self.awaits_recipe():  # full previews of this one would delay the other, and be replaced at once
+            yield from self._draft_job(own | sources, recipe, shown)
+            if self.awaits_recipe():
+                return
         found: dict[Ref, tuple[Source, LabelImage]] = {}
         try:
             preview = yield partial(draft_and_exact_preview, source, recipe, self.features)
@@ -300,6 +307,25 @@ class SegmentationTask(Task[list[Ensemble]]):
         *sides, beside = ([found[ref] for ref in own if ref in found] for own in samples)
         beside += [found[shown]] if shown in found and not any(shown in own for own in samples) else []
         yield from self._judge(sides, recipe, beside, failed)
+
+    def _draft_job(self, sources: Mapping[Ref, Source], recipe: Outlines, shown: Ref | None) -> JobSteps:
+        """Show drafts of the images that need to be segmented."""
+        for ref, source in sources.items():
+            if source.kind != "image" or ref in self._contents:
+                continue
+            rows, columns = source.data.shape[:2]
+            factor = min(-(-max(rows, columns) // _DRAFT_PX), rows, columns)
+            with suppress(ValueError):  # the full resolution says what is wrong
+                draft = yield partial(draft_of, source, recipe, factor)
+                if ref == shown:
+                    self._show_preview(draft)
+                else:
+                    self._show_other_preview(ref, source, draft)
+
+    def preview_in_full(self) -> None:
+        """Preview the present recipe in full, if this was left until another one would be set."""
+        if self.is_preview_pending and not self.previewer.busy:
+            self.schedule_preview()
 
     def _verdict_job(self) -> JobSteps:
         """Judge the quality of labels and shapes, which need no preview."""
@@ -452,6 +478,8 @@ class SegmentationTask(Task[list[Ensemble]]):
                 yield None
             self.layers_changed.emit()
             yield None
+        if not self.is_preview_pending:  # no preview will be renewed
+            self._hide_converted()
 
     def finish_removal(self) -> None:
         """Complete the removal of preview layers at once."""

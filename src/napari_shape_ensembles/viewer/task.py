@@ -239,6 +239,7 @@ class RunInputs:
     fingerprints: tuple[str, ...] = ()  #: fingerprints of the layers; empty before they are copied
     planes: tuple[Plane, ...] = ()  #: planes of the layers; empty before they are copied
     names: tuple[str, ...] = ()  #: names of the groups; empty if unknown
+    titles: tuple[str, ...] = ()  #: names of the layers; empty before they are copied
 
     def existing_sides(self) -> LayersOfSides | None:
         """Return the layers of two groups if all still exist."""
@@ -377,7 +378,8 @@ class Task(JobRunner, ABC, Generic[Result]):
             self.choices.set(recipe=run_inputs.recipe)
         left = iter(copies)
         sources = tuple(tuple(itertools.islice(left, len(refs))) for refs in run_inputs.layers)
-        yield from self.work(sources, replace(run_inputs, fingerprints=tuple(fingerprints), planes=tuple(planes)))
+        run_inputs = replace(run_inputs, fingerprints=tuple(fingerprints), planes=tuple(planes))
+        yield from self.work(sources, replace(run_inputs, titles=tuple(one.name for one in copies)))
 
     def start_secondary_job(self, function: JobFunction, then: Callable[[Any], Iterable[JobFunction | None]]) -> None:
         """Start a secondary job, such as writing a file; `then` is called with its return value."""

@@ -11,7 +11,7 @@ from napari.layers import Layer
 from qtpy.QtWidgets import QApplication, QFileDialog
 
 from ...comparison.fragility import checks_in_words
-from ...comparison.verdict import INCONCLUSIVE, ROW_SENTENCES
+from ...comparison.verdict import INCONCLUSIVE, ROW_WORDS
 from ...words import counted
 from ..curves.window import CurveWindow
 from ..dialogs import Dialogs
@@ -60,8 +60,8 @@ class AnswerPage(TaskPage):
         self._colored: tuple[Any, ...] = ()
         self.help: HelpWindow | None = None
         self.dialogs = Dialogs(self, session, task.message_posted.emit)
-        tooltip = "Open a saved comparison; load or save the settings"
-        self.files = menu_button("Ope&n …", tooltip, self.dialogs.file_entries())
+        tooltip = "Open any file of the bench, or save the settings"
+        self.files = menu_button("Ope&n …", tooltip, self.dialogs.settings_entries())
         results = self.results = ResultsPanel(self.dialogs.result_entries())
         self.excluded, self.recover_notice = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.suspects = Notice(
@@ -159,7 +159,7 @@ class AnswerPage(TaskPage):
             results.show_result(shown)
             if result is not None:
                 notes = len(results.warnings.text().splitlines())
-                self.row.rename(f"{result.case}  {ROW_SENTENCES.get(result.case, '')}".strip())
+                self.row.rename(f"Truth table: {ROW_WORDS[result.case]}")
                 self.numbers.rename(f"Numbers, curves and files{f' (⚠ {notes})' if notes else ''}")
         colored = result, task.color_by, task.percentile
         if colored != self._colored:
@@ -200,8 +200,7 @@ class AnswerPage(TaskPage):
         looks = [words for words in said if " wrong: " in words]
         said = [words for words in said if words not in looks]
         looks = looks if self.stale.isHidden() else []  # they may be left out by now
-        ink = self.palette().windowText().color().name()  # Qt's blue is unreadable in the dark theme
-        link = f" <a href='Inspect' style='color: {ink}'>Look</a>" if looks else ""
+        link = " <a href='Inspect'>Look</a>" if looks else ""
         self.suspects.set_message("<br>".join(f"⚠ {escape(words)}" for words in looks) + link)
         self.checks.show_text(" ".join(said))
         self.checks.setEnabled(self.stale.isHidden())

@@ -273,17 +273,11 @@ class ChoicesLine(WrappedLabel):
 
     def show_choices(self) -> None:
         """Show the current choices."""
-        lines, ink = [], self.palette().windowText().color().name()  # Qt's blue is unreadable in the dark theme
+        lines = []
         for part in self._parts:
             words = escape(in_words(getattr(self._choices, part)))
-            lines.append(f"{part.capitalize()}: {words}. <a href='{part}' style='color: {ink}'>Change</a>")
+            lines.append(f"{part.capitalize()}: {words}. <a href='{part}'>Change</a>")
         self.setText("<br>".join(lines))
-
-    def changeEvent(self, event: QEvent | None) -> None:
-        """Follow the theme."""
-        super().changeEvent(event)
-        if event is not None and event.type() == QEvent.Type.StyleChange and self.text():
-            self.show_choices()
 
 
 class PairChoice(NarrowList):

@@ -56,6 +56,8 @@ _NEXT_BUTTONS = {
     "Trust": ("‹ Back to the answer", "Show the answer again"),
 }
 _CHOOSING = "Choosing the best recipe …"
+# On Outlines, with a single image.
+_MAKE = "Make labels and outlines", "Add them as layers, the outlines colored by how unusual they are"
 _TOUR_PAIR = "powder"
 # Threshold for the pair, chosen by eye: Otsu's fragments its particles (docs/reference/samples.md).
 _TOUR_THRESHOLD = 50
@@ -162,20 +164,31 @@ class Bench(Page):
         waits = self.step == "Outlines" and self.session.proposing.is_choosing
         asked = self.session.comparison
         reason = asked.blocking_reason() if self.step == "Outlines" and not (asked.has_result or asked.busy) else ""
-        words, tooltip = _NEXT_BUTTONS[self.step]
+        words, tooltip = _MAKE if reason and self._is_single else _NEXT_BUTTONS[self.step]
         self.next.setText(_CHOOSING if waits else words)
         self.next.setToolTip(f"{tooltip} ({self._next_shortcut.key().toString()})")
-        if self.next.hasFocus() and (waits or reason):  # else it would move to where a key may close the dock
+        is_off = waits or (self.session.segmentation.busy if self._is_single else bool(reason))
+        if self.next.hasFocus() and is_off:  # else it would move to where a key may close the dock
             self.headings[self.step].setFocus()
-        self.next.setEnabled(not (waits or reason))
+        self.next.setEnabled(not is_off)
         self.reason.setText(reason)
         self.reason.setVisible(bool(reason))
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether *Outlines* shows a single image, which is segmented rather than compared."""
+        session = self.session
+        if self.step != "Outlines" or session.comparison.has_result or not session.comparison.blocking_reason():
+            return False
+        return len(session.design.offered_automatically()) == 1 and not session.segmentation.blocking_reason()
 
     def go_to_next(self) -> None:
         """Go to the next step; from Outlines, run the comparison unless its result is up to date."""
         if not self.next.isEnabled():
             return
-        if self.step == "Outlines":
+        if self._is_single:
+            self.session.segmentation.run()
+        elif self.step == "Outlines":
             self.compare()
         else:
             self.show_page(STEPS.index("Answer") if self.step == "Trust" else STEPS.index(self.step) + 1)
@@ -295,11 +308,10 @@ def dock_of(widget: QWidget) -> QDockWidget | None:
 
 
 def _start_automation(session: Session) -> None:
-    """Show all images side by side, and propose recipes and explain results automatically."""
+    """Show all images side by side, and explain results automatically."""
     session.comparison.arrange(True, captioned=True)
     session.explanation.set_automatic(True)
     session.checking.set_automatic(True)
-    session.proposing.automatic = True
 
 
 def _stop_automation(session: Session) -> None:
@@ -307,7 +319,6 @@ def _stop_automation(session: Session) -> None:
     session.comparison.arrange(False)
     session.explanation.set_automatic(False)
     session.checking.set_automatic(False)
-    session.proposing.automatic = False
 
 
 def _end_tour(ref: "weakref.ref[Tour]") -> None:

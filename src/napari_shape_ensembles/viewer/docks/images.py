@@ -133,13 +133,12 @@ class ImagesPage(Page):
             "S&wap the first two groups": (self.design.swap, "The first group becomes the second"),
             "A&dd column …": (self._add, "Add a covariate, such as dose or day; numbers are tested as a trend"),
         }
-        judged: Entries = {
-            "Compare with a &reference …": (self.dialogs.open_reference, "Judge each image by a saved reference")
-        }
+        judged: Entries = {"Compare with a &reference …": (self.dialogs.open, "Judge each image by a saved reference")}
         tour = {"&Take a tour": (self._request_tour, "Walk through the five pages")}
         tooltip = "Swap the first two groups, add a column, open the table from a file, or save it; take a tour"
         self.table_menu = menu_button("Ta&ble", tooltip, {**own, **self.dialogs.table_entries(), **judged, **tour})
         self.reason, self.warnings, self.message = wrapped_label(), wrapped_label(), wrapped_label()
+        self.warnings.hide()  # until there is one: an empty label takes the height of a line
         self.grouped = Notice("Undo", "Take back the grouping by names, and enter groups yourself")
         self.grouped.button.clicked.connect(self.design.undo_grouping)
         self.mask = Notice("Inspect it", "Lay the labels over the image, and review them one after the other")

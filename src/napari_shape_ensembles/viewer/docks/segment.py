@@ -66,7 +66,7 @@ class SegmentCurves(TaskPage):
         self.planes.setToolTip("Segment every plane along the sliders independently; off: only the shown plane.")
         self.planes.toggled.connect(lambda on: setattr(task, "all_planes", on))
         self.dialogs = Dialogs(self, self.session, task.show_message)
-        tooltip = "Load or save the settings, shared by all pages"
+        tooltip = "Open any file of the bench, or save the settings, shared by all pages"
         self.files = menu_button("Setti&ngs …", tooltip, self.dialogs.settings_entries())
         self.proposals = Proposals(self.session)
         self.by_example = ByExample(self.session, self.dialogs)
@@ -148,7 +148,7 @@ class SegmentCurves(TaskPage):
             with QSignalBlocker(box):
                 box.setChecked(on)
         self.sizes.show_values([] if preview is None else preview.diameters, "" if preview is None else preview.unit)
-        words = []
+        words = ["updating …"] if task.is_preview_pending else []
         if preview is not None:
             told = " · updating …" if task.is_preview_pending else ""
             words = [f"<b>{counted(len(preview.diameters), 'object')}</b>{' (draft)' if preview.draft else ''}{told}"]
@@ -175,7 +175,7 @@ class SegmentCurves(TaskPage):
         self.message.setText("" if said in found[:_MAX_LISTED] else said)  # a failure of the preview is in the verdict
         segmented = task.image.chosen() is not None  # else there are labels or curves alone
         self._top.setRowVisible(self.layer, segmented)
-        self.sizes.setVisible(segmented)
+        self.sizes.setVisible(segmented and preview is not None)
         for label in (self.count, self.message):
             label.setVisible(bool(label.text()))
         self._offer_proposals()

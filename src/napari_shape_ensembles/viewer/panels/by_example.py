@@ -142,8 +142,10 @@ class Proposals(QWidget):
                 self._shown = proposals
                 self.pictures.clear()
                 differ = distinguishing_descriptions([proposal.recipe for proposal in proposals])
+                common = set.intersection(*(set(words.split(", ")) for words in differ)) if len(differ) > 1 else set()
                 for proposal, words in zip(proposals, differ, strict=True):
-                    item = QListWidgetItem(QIcon(picture_of(proposal)), words, self.pictures)
+                    caption = ", ".join(part for part in words.split(", ") if part not in common)
+                    item = QListWidgetItem(QIcon(picture_of(proposal)), caption, self.pictures)
                     found = counted(int(proposal.labels.max()), "object")
                     said = dict.fromkeys([*words.split(", "), *describe_finding(proposal.recipe).split(", ")])
                     item.setToolTip(f"{', '.join(said)}; {found} in this part")

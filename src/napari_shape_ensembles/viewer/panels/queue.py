@@ -8,6 +8,7 @@ from qtpy.QtGui import QKeySequence, QShortcut
 from qtpy.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QLineEdit, QTableView, QWidget
 
 from ...inspection.reviewing import FIXES
+from ...io.layouts import ending_of
 from ...words import shortened
 from ..inspecting import KEYS, ORDERS, InspectionTask
 from .fonts import with_label_font
@@ -36,6 +37,8 @@ _FIX_TOOLTIPS = {
     "add": "Add a label for an object that has none",
     "redraw": "Paint, erase or fill with napari's tools on the copy; every stroke is logged",
 }
+
+_LABEL_KINDS = "TIFF (*.tif *.tiff);;PNG (*.png);;NumPy array (*.npy)"
 
 # Parent index of top-level rows.
 _ROOT = QModelIndex()
@@ -97,7 +100,9 @@ class Queue(QWidget):
         }
         self.fixes = menu_button("All fixes …", "All corrections, on a copy of the labels", entries)
         self.save_button = button(
-            "Save corrected …", "Save the corrected labels in their original format, with whole stacks, and the log"
+            "Save corrected …",
+            "Save the corrected labels in their original format, with whole stacks, and the log; outlines of a file of "
+            "annotations in its format, with all else in it",
         )
         self.save_button.clicked.connect(self._save)
         self.by = QLineEdit(task.by)
@@ -141,14 +146,16 @@ class Queue(QWidget):
         reasons = str(task.rows["reasons"].iloc[here]) if here >= 0 else "Click a label, or press N for the first one."
         self.reasons.setText(reasons or "Nothing stands out.")
         on_labels = entry is not None and review.corrected[entry.image] is not None
+        on_shapes = entry is not None and task.layers.images[entry.image].source.kind == "shapes"
         for part in (self.right_button, self.wrong_button):
             part.setEnabled(entry is not None)
-        for part in (self.fix_button, self.fixes):
-            part.setEnabled(on_labels)
-        words = FIXES[review.suggestion(entry)] if entry is not None else ""
+        self.fix_button.setEnabled(on_labels or on_shapes)
+        self.fixes.setEnabled(on_labels)
+        words = "edit it" if on_shapes else FIXES[review.suggestion(entry)] if entry is not None else ""
         self.undo_button.setVisible(reviewed > 0)
         self.fix_button.setText(f"Fix: {words}  Q" if words else "Fix  Q")
-        self.fix_button.setToolTip(f"{words.capitalize() or 'Correct it'}, on a copy of the labels (Q)")
+        where = "by its vertices, in its own layer" if on_shapes else "on a copy of the labels"
+        self.fix_button.setToolTip(f"{words.capitalize() or 'Correct it'}, {where} (Q)")
         self.save_button.setEnabled(bool(task.to_save()))
 
     def _on_order_chosen(self, *_: object) -> None:
@@ -159,14 +166,17 @@ class Queue(QWidget):
             self._task.go_to(chosen.row())
 
     def _save(self) -> None:
-        """Ask for a file name for each corrected image or stack, and save them."""
-        paths = {}
+        """Ask for a file name for each corrected image or stack and each file of outlines, and save them."""
+        paths, annotated = {}, self._task.annotated()
         for image, name in self._task.to_save().items():
-            kinds = "TIFF (*.tif *.tiff);;PNG (*.png);;NumPy array (*.npy)"
-            chosen, _ = QFileDialog.getSaveFileName(self, "Save corrected labels", f"{name}.tif", kinds)
+            what, kinds, ending, proposed = "labels", _LABEL_KINDS, ".tif", f"{name}.tif"
+            if image in annotated:
+                ending = ending_of(name)
+                what, kinds, proposed = "outlines", f"(*{ending})", str(Path(name).with_suffix(f".corrected{ending}"))
+            chosen, _ = QFileDialog.getSaveFileName(self, f"Save corrected {what}", proposed, kinds)
             if chosen:
                 path = Path(chosen)
-                paths[image] = path if path.suffix else path.with_suffix(".tif")
+                paths[image] = path if path.suffix else path.with_suffix(ending)
         if paths:
             self._task.save(paths)
 

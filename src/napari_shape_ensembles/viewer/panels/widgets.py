@@ -294,7 +294,8 @@ class _SteadyBar(QTabBar):
 class WrappedLabel(QLabel):
     """A word-wrapped label with selectable text, which also breaks lines within long words.
 
-    The text is plain unless `rich`: HTML, in which names have to be escaped.
+    The text is plain unless `rich`: HTML, in which names have to be escaped. Links have the color of the text: Qt's
+    blue is unreadable in the dark theme.
     """
 
     def __init__(self, text: str = "", parent: QWidget | None = None, *, rich: bool = False) -> None:
@@ -309,10 +310,22 @@ class WrappedLabel(QLabel):
 
     def setText(self, text: str | None) -> None:
         self._text = text or ""
-        super().setText(_LONG_WORD.sub(_breakable, self._text))
+        ink = self.palette().windowText().color().name()
+        links = (
+            self._text.replace("<a ", f"<a style='color: {ink}' ")
+            if self.textFormat() == Qt.TextFormat.RichText
+            else self._text
+        )
+        super().setText(_LONG_WORD.sub(_breakable, links))
 
     def text(self) -> str:
         return self._text
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        """Follow the theme."""
+        super().changeEvent(event)
+        if event is not None and event.type() == QEvent.Type.StyleChange and "<a " in self._text:
+            self.setText(self._text)
 
     def show_text(self, text: str) -> None:
         """Show a text; an empty one hides the label."""

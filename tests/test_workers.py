@@ -1,8 +1,9 @@
-"""Studies on executors (threads, processes and Dask) give the results of a serial run."""
+"""Studies on executors, and learning from a memory map or on workers, give the results of a serial run in memory."""
 
 import os
 import sys
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from threading import Event, get_ident
@@ -13,6 +14,8 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, decision_landscape
+from napari_shape_ensembles.comparison import learning
+from napari_shape_ensembles.comparison.learning import learn
 from napari_shape_ensembles.progress import Stopped, over_blocks, report, reporting
 from napari_shape_ensembles.studies.jobs import run_jobs
 
@@ -133,6 +136,92 @@ def test_jobs_of_a_broken_pool_are_done_locally():
         with pytest.raises(BrokenExecutor):
             pool.submit(os._exit, 1).result()
         assert dict(updates(counting, [3, 4], pool)) == {0: 3, 1: 4}
+
+
+# Learning ------------------------------------------------------------------------------------------------------
+
+LEARNING = Settings(landmarks=40, rank=12)
+
+
+def samples(count=60):
+    a = Ensemble(list(blobs(count, 50, seed=1)), unit="µm", pixel_size=0.02)
+    b = Ensemble(list(blobs(count + 20, 50, seed=2, roughness=0.25)), unit="µm", pixel_size=0.02)
+    return a, b
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(learning, "CHUNK", 40)
+
+
+def assert_same(one, other):
+    np.testing.assert_allclose(other.t, one.t, atol=1e-9)
+    np.testing.assert_allclose(other.l, one.l, atol=1e-9)
+    np.testing.assert_allclose(other.descriptors, one.descriptors, atol=1e-9)
+    np.testing.assert_allclose(other.space.basis_, one.space.basis_, atol=1e-8)
+    assert other.space.unit_ == one.space.unit_ == "µm"
+    assert other.space.bands_ == one.space.bands_
+    np.testing.assert_array_equal(other.ambiguous, one.ambiguous)
+    assert (other.archetype_is_ambiguous, other.known) == (one.archetype_is_ambiguous, pytest.approx(one.known))
+
+
+CHOICES = [
+    {},
+    {"registration": "raw", "archetype": "random"},
+    {"registration": "none"},
+    {"archetype": 100},
+    {"archetype": "mean"},
+]
+
+
+@pytest.mark.parametrize("changes", CHOICES)
+def test_a_memory_map_gives_the_numbers_of_memory(tmp_path, small_chunks, changes):
+    settings = replace(LEARNING, **changes)
+    loaded = (ensemble for ensemble in samples())  # one by one
+    assert_same(learn(samples(), settings), learn(loaded, settings, scratch=tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_few_curves_in_a_memory_map(tmp_path):
+    assert_same(learn(samples(6), LEARNING), learn(samples(6), LEARNING, scratch=tmp_path))
+
+
+# On Dask workers: one cluster for all, as starting it takes seconds -----------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Dask client of a local cluster of two worker processes, without dashboard."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("changes", CHOICES)
+def test_workers_give_the_numbers_of_memory(cluster, small_chunks, changes):
+    settings = replace(LEARNING, **changes)
+    assert_same(learn(samples(), settings), learn(iter(samples()), settings, client=cluster))
+
+
+def test_few_curves_on_workers(cluster):
+    assert_same(learn(samples(6), LEARNING), learn(samples(6), LEARNING, client=cluster))
+
+
+# Dask closes sockets and event loops of killed processes late.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_work_lost_with_a_worker_is_done_again(cluster, small_chunks):
+    def kill_one(step):
+        if step.name == "learning the shape space":
+            psutil.Process(next(iter(cluster.run(os.getpid).values()))).kill()
+
+    with reporting(kill_one):
+        found = learn(samples(), LEARNING, client=cluster)
+    assert_same(learn(samples(), LEARNING), found)
 
 
 def test_a_job_on_a_cluster_uses_one_thread(cluster):
