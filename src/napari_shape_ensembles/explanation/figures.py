@@ -207,7 +207,7 @@ FIGURES: dict[str, tuple[Callable[[Explanation], Figure], str]] = {
     ),
     "modes": (
         mode_figure,
-        "The modes of undulation with the smallest adjusted p-values: −2 standard deviations dashed, +2 bold, enlarged "
+        "The modes of form with the smallest adjusted p-values: −2 standard deviations dashed, +2 bold, enlarged "
         "where marked; below, the distributions of the coordinate.",
     ),
     "means": (mean_figure, "Mean forms at the mean scale, and the variability of single curves about their mean."),
