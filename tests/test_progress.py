@@ -101,12 +101,12 @@ def test_the_remaining_time_of_a_part_has_one_prefix_and_keeps_its_place(monkeyp
     heard = []
     with reporting(heard.append):
         report("smoothing", 0, 20)
-        with as_part(5, 20, "σ = 0: "), as_part(2, 7, "B: "):
+        with as_part(5, 20, "smoothing 0 px: "), as_part(2, 7, "B: "):
             assert list(timed("ab", 2)) == ["a", "b"]  # before the part has said what it does
             report("testing undulation", 1, 3)
             assert list(timed("abcd", 4)) == list("abcd")
         assert list(timed("ab", 2)) == ["a", "b"]
-    name = "σ = 0: B: testing undulation"
+    name = "smoothing 0 px: B: testing undulation"
     assert heard == [
         Progress("smoothing", 0, 20),
         *(Progress(f"{name}{left}", 8, 20) for left in ("", *(f", about {s} s left" for s in (60, 40, 20)))),

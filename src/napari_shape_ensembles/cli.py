@@ -200,7 +200,7 @@ Scratch = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", hidden=True)]
 Ranks = Annotated[str, typer.Option(help="Ranks: numbers and ranges, such as 5,10,20 or 2-20:2 or 5:150:5.")]
 Landmarks = Annotated[str, typer.Option(help="Landmarks per curve: numbers and ranges.")]
-Sigmas = Annotated[str, typer.Option(help="Gaussian σ in pixels: numbers and ranges.")]
+Sigmas = Annotated[str, typer.Option(help="Smoothing in pixels: numbers and ranges.")]
 
 #: Settings that have an option of their own: those that depend on the images more than on the study.
 _SINGLE = {"method": Method, "pixel_size": PixelSize, "unit": Unit}
@@ -989,15 +989,11 @@ def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
 def _tell(result: Any, sentences: Sequence[str] = (), before: Sequence[str] = ()) -> None:
     """Print a result, its estimates, and its warnings except those that were printed before the run."""
     from .comparison import Comparison
-    from .comparison.answer import estimate_headings, estimate_rows
+    from .comparison.answer import summary_lines
 
-    for sentence in (result.summary(), *sentences):
-        echo(sentence)
-    if isinstance(result, Comparison):
-        table = [estimate_headings(result), *estimate_rows(result)]
-        widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-        for row in table:
-            echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    # Line by line, as a name may have control characters.
+    for line in (*(summary_lines(result) if isinstance(result, Comparison) else [result.summary()]), *sentences):
+        echo(line)
     for warning in result.warnings:
         if warning not in before:
             echo_error(f"note: {warning}")

@@ -9,6 +9,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, experiment
+from napari_shape_ensembles.comparison.answer import in_one_line
 from napari_shape_ensembles.comparison.display import MARK
 
 
@@ -44,7 +45,7 @@ def test_the_notebook_shows_the_numbers_and_highlights_the_row():
     result = made(stretch=1.6)
     page = Reader(result._repr_html_())
     assert not page.open
-    assert page.cells[0] == result.summary()
+    assert page.cells[0] == in_one_line(result)
     marked = page.cells[page.cells.index("►") + 1]
     assert marked == result.case == "1∧0"
     assert page.cells.count("►") == 1

@@ -733,7 +733,7 @@ def test_curves_are_permuted_on_request_and_this_is_reported():
     images, _ = groups_of((3, 3), (1, 1.5))
     asked = compare(images[:3], images[3:], QUICK, permute="curves")
     assert (asked.permuted, asked.case) == ("curves", "1∧0")
-    assert "in these images only" in asked.summary()
+    assert "for these images only" in asked.summary()
     assert "holds for these images only" in asked.warnings[0]
     assert compare(images[0], images[3], QUICK).permuted == "curves"
     by_images = compare(images[:3], images[3:], QUICK)

@@ -36,15 +36,15 @@ def test_nothing_is_said_of_a_row_that_was_not_repeated(result):
 def test_a_row_is_fragile_if_more_than_a_quarter_of_other_choices_change_it(result, same, fragile):
     checked = with_checks(result, same=same, tried=20, exceptions=("scale differs only up to rank 50",))
     assert is_fragile(checked) is fragile
-    words = f"{result.case} with {same} of 20 other choices of recipe and settings (scale differs only up to rank 50)."
-    assert checks_in_words(checked) == ((words, "The row is fragile.") if fragile else (words,))
+    words = f"{same} of 20 other choices of recipe and settings give this answer (scale differs only up to rank 50)."
+    assert checks_in_words(checked) == ((words, "The answer is fragile.") if fragile else (words,))
 
 
 def test_a_row_is_fragile_if_a_single_outline_decides_it(result):
     assert result.case == "1∧0"
     checked = with_checks(result, without=(Without("two", "7", "1∧1"), Without("one", "3", "1∧0")))
     assert checked.fragile
-    assert checks_in_words(checked)[0] == "Without outline 7 of two, the row is 1∧1: no difference was detected."
+    assert checks_in_words(checked)[0] == "Without outline 7 of two the answer is: no difference was detected."
     unclear = with_checks(result, without=(Without("two", "7", "inconclusive"),))
     assert not unclear.fragile
 
@@ -55,8 +55,8 @@ def test_suspects_and_earlier_rows_are_counted_in_words(result):
     assert words == (
         "1 outline of one looks wrong: 1 cut.",
         "6 outlines of two look wrong: 4 cut, 2 merged.",
-        "The row was 0∧0 before any outline was excluded by hand.",
-        "The row was 0∧1 with 3 outlines excluded.",
+        "The answer was 'both differ' before any outline was excluded by hand.",
+        "The answer was 'form differs' with 3 outlines excluded.",
     )
 
 

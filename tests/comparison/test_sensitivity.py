@@ -28,7 +28,7 @@ def test_agreeing_archetypes_give_one_row_and_a_range():
     low, high = found.p_values("undulation")
     assert 0.01 < low < high <= 1
     assert found.mmd("scale")[0] > found.comparison.scale.threshold / 2
-    assert found.summary().startswith("All 4 archetypes lead to 1∧0 (undulation p from ")
+    assert found.summary().startswith("All 4 archetypes lead to the same answer: scale differs (form p from ")
 
 
 def test_results_are_comparisons_with_each_archetype():
@@ -59,7 +59,7 @@ def test_disagreeing_archetypes_are_inconclusive():
     assert not found.stable
     assert found.comparison.case == "inconclusive"
     assert "depends on the archetype" in found.comparison.summary()
-    assert "of 3, 2 to 1∧0, 1 to 1∧1" in found.summary()
+    assert "of 3, 2: scale differs, 1: no difference" in found.summary()
 
 
 def test_steps_are_numbered_consecutively_and_cancellable():

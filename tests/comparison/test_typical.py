@@ -83,7 +83,13 @@ def test_a_mean_is_drawn_only_of_outlines_with_a_common_form():
     )
     assert max(with_form.common_form) < 0.6 < COMMON < 0.9 < min(without.common_form)
     assert headline(with_form).formless == ""
-    assert all(mean is not None for mean in headline(with_form).means)
+    for side, (mean, band) in zip((0, 1), headline(with_form).means, strict=True):
+        # Half of the forms are within the band at every point, and the mean is inside of it nearly everywhere.
+        outer, inner = band[: len(mean)], band[: len(mean) + 1 : -1]
+        assert (np.linalg.norm(outer, axis=1) > np.linalg.norm(inner, axis=1)).all()
+        first = typical_outlines(with_form, typical_rows(with_form))[side][0]
+        from_first = np.linalg.norm(mean[:, None] - first[None], axis=-1).min(axis=1)
+        assert from_first.max() < 0.15 * np.linalg.norm(first, axis=1).mean()
     assert headline(without).means == (None, None)
     assert headline(without).formless.startswith("The outlines of A and of B have no common form")
 

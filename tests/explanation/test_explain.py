@@ -235,5 +235,5 @@ def test_modes_are_stated_only_where_the_form_differs(small, explained):
     rejected = replace(seen, comparison=replace(small, undulation=small.scale))
     said = next(one for one in rejected.statements() if one.about.startswith("mode"))
     assert said.about == "mode 5"  # mode 4 has no visible effect
-    assert said.text.startswith("2 of 20 modes of undulation differ. Mode 5 ")
+    assert said.text.startswith("2 of 20 modes of form differ. Mode 5 ")
     assert seen.modes.by_relevance(level)[:2] == [4, 3]

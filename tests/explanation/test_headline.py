@@ -144,7 +144,7 @@ def test_an_inconclusive_result_states_the_reason():
     assert found.sentence.startswith("No answer yet: ")
     assert found.missed == found.scope == ""
     words = methods(few, None, found)
-    assert f"{found.sentence} (inconclusive; undulation p = " in words
+    assert f"{found.sentence} (form p = " in words
     assert "brackets" not in words
 
 

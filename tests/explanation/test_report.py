@@ -11,6 +11,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
+from napari_shape_ensembles.comparison.answer import in_one_line
 from napari_shape_ensembles.explanation.figures import FIGURES, figures, null_distributions, save_figures
 from napari_shape_ensembles.explanation.report import report_html, save_report, table_page, tables, text_pages
 from napari_shape_ensembles.outlines.reasons import Reason
@@ -79,7 +80,7 @@ def test_the_page_states_results_and_methods(page, explanation):
     text = " ".join(Parsed(page).text)
     result = explanation.comparison
     for words in (
-        result.summary(),
+        in_one_line(result),
         *explanation.sentences(),
         "B's outlines are larger",
         "199 random permutations (seed 0)",

@@ -132,6 +132,23 @@ def test_formats_of_microscopes_are_read_through_bioio(tmp_path, monkeypatch):
     assert [len(one) for one in read_experiment(tmp_path / "d.csv")[0]] == [3, 2, 3]
 
 
+def test_scan_modes_that_bioio_cannot_read_are_not_called_damaged(tmp_path, monkeypatch):
+    """As bioio-lif raises for real files of wavelength and xz scans."""
+
+    class Unreadable:
+        shape, ndim, dtype = (1, 60, 80), 3, np.dtype(np.uint8)
+
+        def __getitem__(self, place):
+            raise KeyError("cannot select frame dimension 'Z'")
+
+    fake = ModuleType("bioio")
+    fake.BioImage = type("Mode", (Scenes,), {"dask_data": Unreadable()})
+    monkeypatch.setitem(sys.modules, "bioio", fake)
+    (tmp_path / "x.czi").write_bytes(b"content")
+    with pytest.raises(ValueError, match=r"x\.czi: bioio cannot read its pixels .*: export the image as TIFF"):
+        read_image(tmp_path / "x.czi", plane=(1,))
+
+
 def test_images_of_a_microscope_beside_others_in_a_folder_are_left_out(tmp_path):
     said = []
     (tmp_path / "x.czi").write_bytes(b"content")

@@ -465,6 +465,20 @@ def test_means_of_few_and_of_many_points_are_compared_at_the_level(m, n, of_a, o
     assert np.mean(rejected) <= stats.binom.isf(0.001, 600, 1.4 * 0.025) / 600
 
 
+def test_one_component_that_differs_stands_out_from_a_common_variation_of_few_and_of_many_points():
+    """With the weights of equal numbers it is found in a tenth of designs; by Welch's test of it in half."""
+    rng, counts = np.random.default_rng(0), np.repeat([3, 30], [5, 15])
+    second, between = np.arange(20) >= 5, np.sqrt(0.1 / 0.9)
+    shift = 3.2 * np.sqrt((between**2 + 1 / 3) / 5 + (between**2 + 1 / 30) / 15) * np.eye(9)[0]
+    rejected = []
+    for _ in range(100):
+        common, own, within = rng.normal(size=(20, 1)), rng.normal(size=(20, 9)), rng.normal(size=(20, 9))
+        effects = between * (np.sqrt(0.7) * common + np.sqrt(0.3) * own)
+        means = effects + within / np.sqrt(counts)[:, None] + second[:, None] * shift
+        rejected.append(small_sample_test(means, np.ones(9), Hypothesis(second), counts).rejected(0.025))
+    assert np.mean(rejected) > 0.22
+
+
 def test_equal_numbers_of_points_change_nothing():
     rng, hypothesis = np.random.default_rng(1), Hypothesis(np.arange(7) >= 3)
     means = rng.normal(size=(7, 4))

@@ -15,7 +15,7 @@ ROWS = {
     samples.powder: "inconclusive",  # a third of the objects found by the default threshold are specks
     samples.powder_outlines: "1∧0",
     samples.nuclei: "0∧1",
-    samples.nuclei_labels: "0∧1",
+    samples.nuclei_labels: "1∧1",
     samples.cells: "0∧0",
 }
 COUNTS = {

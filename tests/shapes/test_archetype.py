@@ -5,7 +5,7 @@ import pytest
 
 from curve_makers import blobs, ellipse, rotation
 from napari_shape_ensembles.shapes import register, registration
-from napari_shape_ensembles.shapes.registration import archetype_index, choose_archetype, posed
+from napari_shape_ensembles.shapes.registration import archetype_index, choose_archetype, distinctness, posed
 
 
 def complex_of(curve):
@@ -70,3 +70,18 @@ def test_a_mean_that_does_not_converge_is_rejected(monkeypatch):
     monkeypatch.setattr(registration, "MAX_ITERATIONS", 1)
     with pytest.raises(ValueError, match='did not converge in 1 iterations: use archetype="asymmetric"'):
         choose_archetype(blobs(15, 90, seed=4), "mean")
+
+
+def test_an_outlier_is_not_the_archetype():
+    """The least symmetric curve of all is often one that no other resembles; it would turn all others."""
+    curves = blobs(40, 80, seed=3)
+    around = 2 * np.pi * np.arange(80) / 80
+    outlier = curves[7] * (1 + 0.8 * np.exp(-4 * (1 - np.cos(around - 1))))[:, None]
+    curves[7] = outlier - outlier.mean(axis=0)
+    assert np.argmax(distinctness(curves)) == 7
+    chosen = archetype_index(curves, "asymmetric")
+    assert chosen != 7
+    assert distinctness(curves)[chosen] > np.median(distinctness(curves))
+    # In whatever direction and order the landmarks run, and wherever the curves lie.
+    turned = np.roll(curves[:, ::-1], 5, axis=1) @ np.array([[0.6, 0.8], [-0.8, 0.6]]) + [3, 4]
+    assert archetype_index(turned, "asymmetric") == chosen

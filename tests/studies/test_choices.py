@@ -29,7 +29,7 @@ def test_each_choice_is_a_comparison_with_that_setting():
     assert study.choices[-1].scale_p == alone.scale.p_value
     assert study.choices[-1].undulation_p == alone.undulation.p_value
     assert study.summary() == (
-        "1∧0 in 3 of 5 choices; no difference in size or elongation is detected from outline smoothing 2 px."
+        "scale differs in 3 of 5 choices; no difference in size or elongation is detected from outline smoothing 2 px."
     )
 
 
@@ -62,23 +62,23 @@ def made(used, *others):
 @pytest.mark.parametrize(
     ("study", "words"),
     [
-        (made("1∧0", ("rank", 20, "1∧0")), "1∧0 in 2 of 2 choices."),
+        (made("1∧0", ("rank", 20, "1∧0")), "scale differs in 2 of 2 choices."),
         (
             made("1∧0", ("outline_smoothing", 0, "0∧0"), ("outline_smoothing", 0.5, "0∧0"), ("rank", 20, "1∧0")),
-            "1∧0 in 2 of 4 choices; form differs only up to outline smoothing 0.5 px.",
+            "scale differs in 2 of 4 choices; form differs only up to outline smoothing 0.5 px.",
         ),
         (
             made("0∧0", ("rank", 20, "1∧0"), ("method", "li", "1∧0")),
-            "0∧0 in 1 of 3 choices; no difference in form is detected with rank 20, method Li threshold.",
+            "both differ in 1 of 3 choices; no difference in form is detected with rank 20, method Li threshold.",
         ),
         (
             made("0∧0", ("method", "li", "1∧0"), ("method", "triangle", "1∧0"), ("rank", 20, "1∧0")),
-            "0∧0 in 1 of 4 choices; no difference in form is detected with method Li threshold or triangle threshold, "
-            "rank 20.",
+            "both differ in 1 of 4 choices; no difference in form is detected with method Li threshold or "
+            "triangle threshold, rank 20.",
         ),
         (
             made("1∧1", ("rank", 20, "inconclusive")),
-            "1∧1 in 1 of 2 choices; no answer with rank 20.",
+            "no difference in 1 of 2 choices; no answer with rank 20.",
         ),
         (
             made("inconclusive", ("rank", 20, "inconclusive"), ("method", "li", "1∧0")),
@@ -95,7 +95,10 @@ def test_the_plot_has_a_box_for_each_choice():
     ax = study.plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["Outline smoothing, px", "Method"]
     drawn = {text.get_text(): text.get_bbox_patch() for text in ax.texts}
-    assert list(drawn) == ["0\n1∧0", "1\n1∧0", "2\n1∧1", "Otsu threshold\n1∧0", "Li threshold\n1∧0"]
+    assert list(drawn) == [
+        *("0\nscale differs", "1\nscale differs", "2\nno difference"),
+        *("Otsu threshold\nscale differs", "Li threshold\nscale differs"),
+    ]
     assert [patch.get_linestyle() for patch in drawn.values()] == ["-", "-", "--", "-", "-"]
     assert [patch.get_linewidth() == 2 for patch in drawn.values()] == [False, True, False, True, False]
     assert study.plot(ax) is ax
@@ -144,7 +147,7 @@ def test_partial_results_are_reported_and_work_is_cancellable():
     with pytest.raises(Stopped):
         choice_study(pair, settings=QUICK, choices={"rank": (5, 6, 7)}, progress=listen)
     assert list(dict.fromkeys(len(one.choices) for one in known if one is not None)) == [0, 1]
-    assert known[-1].summary().startswith("1∧0 in 2 of 2 choices (2 more not compared)")
+    assert known[-1].summary().startswith("scale differs in 2 of 2 choices (2 more not compared)")
     assert "not compared" not in choice_study(pair, settings=QUICK, choices={"rank": (5,)}).summary()
 
 

@@ -120,8 +120,8 @@ def test_pairs_are_drawn_in_the_order_of_the_tree():
     assert names == [pairs.design.groups[place] for place in leaves_list(pairs.linkage)]
     assert names in (["n2", "n1", "n3"], ["n2", "n3", "n1"], ["n1", "n3", "n2"], ["n3", "n1", "n2"])
     shown = {tuple(names[int(place)] for place in text.get_position()): text.get_text() for text in matrix.texts}
-    for a, b, case in pairs.table[["a", "b", "case"]].itertuples(index=False):
-        assert shown[a, b] == shown[b, a] == case
+    for a, b, differs in pairs.table[["a", "b", "differs"]].itertuples(index=False):
+        assert shown[a, b] == shown[b, a] == differs
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])

@@ -95,7 +95,7 @@ def test_progress_counts_sigmas():
     seen = []
     smoothing_study(field(1), field(2), sigmas=[0, 1], progress=seen.append, **GRID)
     assert seen[-1].done == seen[-1].total == 2
-    assert any(partial.name == "σ = 1: tracing outlines" for partial in seen)
+    assert any(partial.name == "smoothing 1 px: tracing outlines" for partial in seen)
 
 
 def test_pixel_size_and_border_options_are_passed_on():
@@ -136,8 +136,8 @@ def study_of(answers, sizes):
 def test_the_run_with_most_curves_is_recommended():
     found = study_of(["ab", "aa", "aa", "ab", "bb", "bb", "bb"], [100, 90, 80, 50, 20, 15, 10])
     assert (found.low, found.high, found.best, found.answer) == (1, 2, 1, "a")
-    assert "From σ = 1 to 2 px all 2 cells give a" in found.reason
-    assert "Below, at σ = 0 px, the cells give a in 1, b in 1." in found.reason
+    assert "Smoothed by 1 to 2 px: a in all 2 cells" in found.reason
+    assert "Below, at 0 px, a in 1, b in 1 of 2 cells." in found.reason
     assert "unnoticed" not in found.reason
 
 
@@ -150,7 +150,7 @@ def test_too_few_curves_at_every_sigma_are_inconclusive():
     one = field(1, rows=1)
     study = smoothing_study(one, field(2), sigmas=[0, 1], **GRID)
     assert study.recommended is None
-    assert study.summary().startswith("Inconclusive at every σ: 1 and 16 curves cannot reach p ≤ 0.0125")
+    assert study.summary().startswith("Inconclusive at every smoothing: 1 and 16 curves cannot reach p ≤ 0.0125")
 
 
 def test_a_sigma_whose_outlines_have_faults_has_a_reason_and_is_not_recommended():
@@ -160,13 +160,13 @@ def test_a_sigma_whose_outlines_have_faults_has_a_reason_and_is_not_recommended(
     assert study.reasons == (reason, reason)
     assert study.table()["reason"].tolist() == [reason, reason]
     assert study.recommended is None
-    assert study.summary() == f"Inconclusive at every σ: {reason}."
+    assert study.summary() == f"Inconclusive at every smoothing: {reason}."
 
 
 def test_a_range_ending_with_few_curves_has_a_caveat():
     found = study_of(["aa", "aa", "aa"], [100, 60, 40])
     assert found.reason.endswith(
-        "At σ = 2 px only 40 of 100 curves are left on the smaller side: a difference may go unnoticed there."
+        "At 2 px only 40 of 100 curves are left on the smaller side: a difference may go unnoticed there."
     )
 
 
@@ -206,11 +206,13 @@ def test_every_partial_result_has_a_summary_and_table():
         table = partial.result.table()
         assert table["sigma"].tolist() == [0, 60]
         assert partial.result.summary()
-    assert partial.result.summary() == "Only σ = 0 px led to a comparison: a range needs two neighboring σ."
+    assert (
+        partial.result.summary() == "Only smoothing by 0 px led to a comparison: a range needs two neighboring values."
+    )
     assert np.isnan(table["share_rejected"]).tolist() == [False, True]
 
 
 def test_singular_for_a_single_cell():
     sizes = np.full((2, 2), 30.0)
     found = recommend(np.array([0.0, 1.0]), [np.array(["1∧1"])] * 2, sizes)
-    assert "px the one cell gives 1∧1" in found.reason
+    assert "px: no difference in the one cell" in found.reason

@@ -8,6 +8,7 @@ import pytest
 from docks import curves_of, open_answer, press, run
 from image_makers import spots
 from napari_shape_ensembles import Outlines
+from napari_shape_ensembles.comparison.answer import in_one_line
 from napari_shape_ensembles.outlines.proposals import best_recipe
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
@@ -50,7 +51,7 @@ def test_a_run_highlights_the_row_and_colors_curves(window, qtbot):
     viewer, dock = window
     text = run(dock, qtbot)
     assert dock.results.table.marked() == [dock.result.case] == ["1∧1"]
-    assert dock.result.summary() in text
+    assert in_one_line(dock.result) in text
     for part in ("Undulation", "coarse form", "roughness", "Scale", "not detected", "36 curves, in µm"):
         assert part in text
     layers = [curves_of(viewer, name) for name in ("one", "two")]
@@ -81,7 +82,7 @@ def test_a_size_difference_is_reported(viewer, qtbot):
     for name, size in (("small", 9.0), ("large", 14.0)):
         viewer.add_image(spots(3, size=size), name=name)
     text = run(open_answer(viewer, qtbot), qtbot)
-    assert "differ in size or elongation" in text
+    assert "size or elongation differs" in text
     assert "in pixels" in text
 
 

@@ -41,6 +41,7 @@ from docks import (
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Outlines
 from napari_shape_ensembles.comparison.design import GROUP
+from napari_shape_ensembles.comparison.verdict import ROW_WORDS
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.io import save_settings
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
@@ -116,7 +117,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     qtbot.waitUntil(lambda: session.explanation.result is not None, timeout=60_000)
     assert answer.verdict.sentence.text().startswith("These two images differ. large's outlines are larger: 1.")
     assert "a difference between conditions cannot be shown" in answer.verdict.beside.text()
-    assert answer.row.heading.text().startswith("▸  1∧0")
+    assert answer.row.heading.text().startswith("▸  Truth table: scale differs")
     assert cells(viewer) == {
         (0, 0): {"small", "small curves"},
         (0, 1): {"large", "large curves"},
@@ -851,7 +852,7 @@ def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
     study = session.trust.result
     of_labels = {"min_area", "outline_smoothing", "landmarks", "rank", "archetype", "coarsening"}
     assert {one.name for one in study.choices} == of_labels
-    assert page.sentence.text().startswith(f"{study.used.case} in ")
+    assert page.sentence.text().startswith(f"{ROW_WORDS[study.used.case]} in ")
     others = [line.removeprefix("• ").rstrip(".").lower() for line in page.exceptions.text().splitlines()]
     assert page.exceptions.isHidden() == (not others)
     assert study.summary().lower() == "; ".join([page.sentence.text().rstrip("."), *others]).lower() + "."
@@ -926,9 +927,9 @@ def test_doubts_that_most_results_have_are_stated_by_trust_only(bench, qtbot):
     far[0, 0] = 2.0
     doubtful = replace(shown, result=replace(shown.result, t=far))
     list(comparison.show_in_turns(doubtful))
-    doubt = "1 curve lies more than π/4 from the mean undulation: check for outliers."
+    doubt = "1 curve lies so far from the mean form that it may not be unique: check for outliers."
     assert doubt in doubtful.result.warnings
-    assert "π/4" not in answer.results.warnings.text()
+    assert "mean form" not in answer.results.warnings.text()
     bench.show_page(STEPS.index("Trust"))
     assert doubt in bench.pages["Trust"].show_tab(0).notes.text()
 

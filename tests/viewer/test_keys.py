@@ -194,7 +194,7 @@ DEBUG = {"t"}
 def beside(viewer):
     """A viewer with a window, two images, and a dock opened through the manifest."""
     for seed, name in ((1, "one"), (2, "two")):
-        viewer.add_image(spots(seed), name=name)
+        viewer.add_image(spots(seed, rows=4), name=name)
     return lambda title: viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)[1]
 
 

@@ -24,6 +24,7 @@ def session(model, qtbot):
     for seed, name in ((1, "one"), (2, "two")):
         model.add_image(spots(seed, rows=5, noise=0.2), name=name, scale=(0.5, 0.5), units=("um", "um"))
     session = Session.of(model)
+    session.choices.recipe_loaded = True  # no recipes are proposed without being asked for
     session.attach()
     session.segmentation.activate()
     previewed(session, qtbot, lambda: session.segmentation.image.choose(model.layers["one"]))
@@ -412,7 +413,6 @@ def proposing(model, qtbot):
     """A session without images that proposes recipes for new ones, activated as by open docks."""
     session = Session.of(model)
     session.attach()
-    session.proposing.automatic = True
     session.proposing.activate()
     session.segmentation.activate()
     yield session

@@ -8,7 +8,7 @@ from skimage.io import imsave
 
 from docks import execute, open_answer, press, run, same, set_choices
 from image_makers import spots
-from napari_shape_ensembles.comparison.verdict import ROW_SENTENCES
+from napari_shape_ensembles.comparison.verdict import TRUTH_TABLE
 from napari_shape_ensembles.viewer.panels.distributions import NullPlot
 from napari_shape_ensembles.viewer.panels.help import HelpWindow, help_text
 
@@ -126,7 +126,7 @@ def test_the_help_opens_at_the_resulting_row(bare_dock, qtbot):
     assert bare_dock.help.page.textCursor().block().text().startswith(bare_dock.result.case)
 
 
-@pytest.mark.parametrize("heading", [*ROW_SENTENCES, "inconclusive", "The numbers"])
+@pytest.mark.parametrize("heading", [*TRUTH_TABLE, "inconclusive", "The numbers"])
 def test_every_row_has_a_section_in_the_help(qtbot, heading):
     window = HelpWindow()
     qtbot.addWidget(window)

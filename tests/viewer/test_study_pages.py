@@ -9,6 +9,7 @@ from qtpy.QtWidgets import QApplication
 
 from docks import choose_several, chosen_names, press, set_choices, swap
 from image_makers import labels_of, spots
+from napari_shape_ensembles.comparison.verdict import ROW_WORDS
 from napari_shape_ensembles.viewer import studying
 from napari_shape_ensembles.viewer.docks.study import LandscapePage, SmoothingPage, StudyPage
 from napari_shape_ensembles.viewer.panels import plot_view
@@ -122,7 +123,7 @@ def test_partial_results_are_shown_and_kept_on_cancel(landscape_dock, qtbot):
 def test_the_cell_under_the_mouse_is_described(landscape_dock, qtbot, monkeypatch):
     result = run(landscape_dock, qtbot)
     words = landscape_dock.describe(1, 2.2, 0.8)
-    assert words.startswith(f"40 landmarks, rank 10: {result.case[1, 2]} (undulation p = ")
+    assert words.startswith(f"40 landmarks, rank 10: {ROW_WORDS[result.case[1, 2]]} (form p = ")
     assert landscape_dock.describe(1, 9, 0) == ""
     assert landscape_dock.describe(0, 2, 0.1) == ""
     shown = []
@@ -263,7 +264,7 @@ def test_a_smoothing_study_of_groups_shows_a_recommendation(smoothing_dock, mode
     assert "32 and 16 curves; 2 and 1 images cannot reach p ≤ 0.025 by perm" in smoothing_dock.describe(0, 2.1, 0.1)
     set_choices(smoothing_dock.session.choices, permute="curves")
     run(smoothing_dock, qtbot)
-    assert "σ = 2 px: 32 and 16 curves; undulation differs in" in smoothing_dock.describe(0, 2.1, 0.1)
+    assert "Smoothed by 2 px: 32 and 16 curves; form differs in" in smoothing_dock.describe(0, 2.1, 0.1)
 
 
 def test_smoothing_as_a_whole_is_kept(smoothing_dock, model, qtbot):

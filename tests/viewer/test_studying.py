@@ -135,25 +135,25 @@ def test_a_run_gives_the_landscape_of_the_two_layers(landscape, model, qtbot):
 
 def test_a_landscape_reports_resampling_to_one_pixel_size(landscape, model, qtbot):
     layers = [
-        model.add_labels(labels_of(seed), name=f"at {size:g}", scale=(size, size), units=("um", "um"))
-        for seed, size in ((3, 0.25), (4, 0.25), (5, 0.5))
+        model.add_labels(labels_of(seed)[::every, ::every], name=f"{seed}", scale=(every / 4,) * 2, units=("um", "um"))
+        for seed, every in ((3, 1), (4, 1), (5, 2))
     ]
     landscape.choices.design.choose(layers[:2], layers[2:])
     result = run(landscape, qtbot)
-    assert result.note.startswith("Pixels measure 0.25 to 0.5 µm: all outlines were brought to the largest")
+    assert "were brought to the coarser precision of the others: finer detail is not compared" in result.note
     assert landscape.answer.endswith(f"{result.note}.")
 
 
 def test_a_study_of_choices_reports_resampling_to_one_pixel_size(session, model, qtbot, monkeypatch):
     layers = [
-        model.add_labels(labels_of(seed), name=f"at {size:g}", scale=(size, size), units=("um", "um"))
-        for seed, size in ((3, 0.25), (4, 0.25), (5, 0.5))
+        model.add_labels(labels_of(seed)[::every, ::every], name=f"{seed}", scale=(every / 4,) * 2, units=("um", "um"))
+        for seed, every in ((3, 1), (4, 1), (5, 2))
     ]
     session.design.choose(layers[:2], layers[2:])
     set_choices(session.choices, permute="curves")
     monkeypatch.setattr(studying, "CHOICES", {"rank": (5,)})
     run(session.trust, qtbot)
-    assert "Pixels measure 0.25 to 0.5 µm: all outlines were brought to the largest" in session.trust.result.summary()
+    assert "were brought to the coarser precision of the others: finer detail is" in session.trust.result.summary()
 
 
 @pytest.mark.parametrize("drawn", [False, True])

@@ -37,6 +37,7 @@ _WORDS = {
     "size": ("smaller", "larger"),
     "spread of size": ("less varied in size", "more varied in size"),
     "elongation": ("less elongated", "more elongated"),
+    "spread of form": ("less varied in form", "more varied in form"),
     "lobes": ("less lobed", "more lobed"),
     "roughness": ("smoother", "rougher"),
     "concavity": ("less concave", "more concave"),
@@ -46,7 +47,13 @@ _MISSED = {"scale": ("size", "elongation"), "undulation": ("lobes", "roughness")
 # Columns of a row of the table of estimates that are written together.
 _INTERVAL = ("estimate", "low", "high")
 # What a picture of a quantity shows, if not the quantity itself.
-_PICTURED = {"spread of size": "size", "lobes": "coarse form", "concavity": "", "direction of elongation": ""}
+_PICTURED = {
+    "spread of size": "size",
+    "spread of form": "",
+    "lobes": "coarse form",
+    "concavity": "",
+    "direction of elongation": "",
+}
 # Quantities with a part of a test, but without a row in the table of estimates; and what these, and distances, are.
 _WITHOUT_ROW = {"direction of elongation": "scale"}
 _WHAT_IS = {
@@ -111,8 +118,18 @@ def titles_of(comparison: Comparison) -> tuple[str, str]:
 # ------------------------------------------------------------------------------------------------------ the row
 
 
-def summary(comparison: Comparison) -> str:
-    """Return the result as one sentence: groups, counts, row and p-values."""
+def summary_lines(comparison: Comparison) -> list[str]:
+    """Return the result in words: the answer, the table of estimates in aligned columns, and what it holds for."""
+    lines = [in_one_line(comparison)]
+    if min(len(comparison.a), len(comparison.b)) > 1:
+        table = [estimate_headings(comparison), *estimate_rows(comparison)]
+        widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+        lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+    return [*lines, *filter(None, [scope(comparison)])]
+
+
+def in_one_line(comparison: Comparison) -> str:
+    """Return the answer in a line: what it holds for, groups, counts, what differs, and p-values."""
     c = comparison
     unit = c.permuted.removesuffix("s")
     units = ["" if unit == "curve" else f"{counted(count, unit)}, " for count in c.unit_counts]
@@ -122,25 +139,18 @@ def summary(comparison: Comparison) -> str:
     )
     if c.inconclusive:
         return f"{groups}: inconclusive: {c.inconclusive}."
-    alone = (
-        ""
-        if c.permuted != "curves"
-        else "in these two images, "
-        if max(c.image_counts) == 1
-        else "in these images only, "
-    )
-    return f"{groups}: {alone}{TRUTH_TABLE[c.case]} ({c.case}; {p_words(c)})."
+    return f"{opening(c)} {groups}: {TRUTH_TABLE[c.case]} ({p_words(c)}).".lstrip()
 
 
 def p_words(comparison: Comparison) -> str:
     """State the p-values of the two tests by which the row is decided."""
     tests = comparison.undulation, comparison.scale
-    undulation, scale = (f"{p:.2g}" for p in comparison.p_adjusted or [test.p_value for test in tests])
+    form, scale = (f"{p:.2g}" for p in comparison.p_adjusted or [test.p_value for test in tests])
     if not comparison.p_adjusted:
-        undulation, scale = map(_with_error, tests)
+        form, scale = map(_with_error, tests)
     adjusted = ", adjusted for all contrasts" if comparison.p_adjusted else ""
     by = " by the small-sample test" if comparison.decided_by == SMALL_SAMPLE else ""
-    return f"undulation p = {undulation}, scale p = {scale}{by}{adjusted}"
+    return f"form p = {form}, scale p = {scale}{by}{adjusted}"
 
 
 def _with_error(test: MMDTest) -> str:
@@ -152,7 +162,7 @@ def _with_error(test: MMDTest) -> str:
 def sentence(comparison: Comparison) -> str:
     """State what differs, in which direction and how much, the scale first; or why there is no answer."""
     if comparison.case == INCONCLUSIVE or min(len(comparison.a), len(comparison.b)) < 2:
-        words = summary(comparison)
+        words = in_one_line(comparison)
         return f"No answer yet: {words.partition('inconclusive: ')[2] or words}"
     (a, b), directed, undirected, undetected = names_of(comparison), [], [], []
     ratios = _ratios(comparison)
@@ -420,7 +430,9 @@ def caveats_of_positions(t: Real, ambiguous: int, symmetric: bool) -> list[str]:
     far = int((np.linalg.norm(t, axis=1) > _UNIQUENESS_RADIUS).sum())
     if far:
         lie = "lies" if far == 1 else "lie"
-        found.append(f"{counted(far, 'curve')} {lie} more than π/4 from the mean undulation: check for outliers.")
+        found.append(
+            f"{counted(far, 'curve')} {lie} so far from the mean form that it may not be unique: check for outliers."
+        )
     if ambiguous > _MAX_AMBIGUOUS_FRACTION * len(t):
         archetype = "nearly symmetric archetype" if symmetric else "archetype"
         found.append(

@@ -23,6 +23,8 @@ from ..mmd.kernel import Distances, median_distance, quadratic_forms
 from ..mmd.replicates import mean_kernels
 from ..mmd.two_sample import pooled_mmd_test
 from ..shapes.lobes import BANDS
+from .learning import KNOWN
+from .parts import standardized
 from .quantities import COARSE, LOBES
 from .quantity_tests import adjusted_difference, family_p_values, holm, label_orders
 from .replicate_quantities import difference_of_replicates
@@ -41,6 +43,7 @@ QUANTITIES = {
     "spread of size": "scale",
     "elongation": "scale",
     "coarse form": "undulation",
+    "spread of form": "undulation",
     "lobes": "undulation",
     "roughness": "undulation",
     "concavity": "undulation",
@@ -59,6 +62,8 @@ MAX_RESAMPLED, MAX_PAIRED = 20_000, 4_000
 # What coordinates of undulation mainly describe.
 _OF_COORDINATES = {"raw": "coarse form", "normalized": "roughness"}
 _MISSING = np.full(3, np.nan)
+# Descriptors of the convex hull, after those of the bands of lobes.
+_OF_HULL = 2
 # Amplitudes of lobes below this, relative to the size of an outline, imply no finer waves.
 _LEAST_LOBES = 1e-3
 
@@ -75,12 +80,15 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     import pandas as pd
 
     image, first, seed = comparison.replicates, len(comparison.a), comparison.settings.seed
+    tested = comparison.quantity_p_values
     measured, blocks = quantities_of(comparison), comparison.blocks
     counts = resamples_of_ratios(first, len(comparison.t), seed, image)
     found = ratios(measured | comparison.lobes, first, counts, image, blocks)
+    if "spread of form" in tested:
+        found |= ratios({"spread of form": _form_deviations(comparison)}, first, counts, image, blocks)
     found["spread of size"] = spread_ratios(measured["size"][:, None], first, counts, image, blocks)[:, 0]
     found["area"] = area_ratio(comparison, counts)
-    tested, rows = comparison.quantity_p_values, []
+    rows = []
     for name in QUANTITIES:
         if name != _DISTANCE:
             estimate = found.get(name, _MISSING)
@@ -117,6 +125,8 @@ def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
     size = measured["size"]
     middles = [np.median(side) for side in np.split(size, [first])]
     values = dict(measured) | {"spread of size": np.abs(size - np.repeat(middles, [first, total - first]))}
+    if comparison.descriptors.shape[1] > _OF_HULL:
+        values["spread of form"] = _form_deviations(comparison)
     nuisance = np.zeros((labels.shape[1], 0))
     if blocks is not None:
         nuisance = (blocks[:, None] == np.unique(blocks)).astype(np.float64)
@@ -159,6 +169,19 @@ def _coarse_p_values(comparison: Comparison, quantities: int) -> tuple[float, fl
         seed=settings.seed,
     ).p_value
     return p, max(min(quantities * p, 1.0), test.p_value)
+
+
+def _form_deviations(comparison: Comparison) -> Real:
+    """Logarithm of the distance of every outline from the median of its sample in the amplitudes of its lobes, (N,).
+
+    Each band of lobes counts the same; none depends on the registration, nor on a mean form.
+    """
+    bands, apart = standardized(comparison.descriptors[:, :-_OF_HULL]), []
+    for side in np.split(bands, [len(comparison.a)]):
+        away = np.linalg.norm(side - np.median(side, axis=0), axis=1)
+        # Outlines are nearer to the median of their own sample than to that of its population.
+        apart.append(away * np.sqrt(len(side) / max(len(side) - 1, 1)))
+    return np.log(np.maximum(np.concatenate(apart), KNOWN))
 
 
 def area_ratio(comparison: Comparison, counts: Real) -> Real:

@@ -40,7 +40,7 @@ from .result import Comparison, software_versions
 from .samples import sample_of
 from .saved import EXPERIMENT, Saved
 from .settings import Settings
-from .verdict import DIFFERS, INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE, reachable, table_row
+from .verdict import DIFFERS, INCONCLUSIVE, PERMUTATION, ROW_WORDS, SMALL_SAMPLE, reachable, table_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -461,7 +461,7 @@ class Experiment(Saved):
         sizes = np.bincount(self.design.group)
         groups = ", ".join(f"{name} ({size})" for name, size in zip(self.design.groups, sizes, strict=True))
         cases = self.table["case"].value_counts(sort=False)
-        rows = ", ".join(f"{case} {count} ×" for case, count in cases.items())
+        rows = ", ".join(f"{ROW_WORDS[str(case)]} {count} ×" for case, count in cases.items())
         kind = "family-wise" if self.correction == "family" else "false discovery rate"
         head = f"{counted(len(sizes), 'group')} of replicates: {groups}"
         if self.table.empty:

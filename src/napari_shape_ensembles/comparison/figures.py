@@ -30,7 +30,7 @@ def plot_typical(
     unit: str,
     ax: "Axes | None" = None,
     *,
-    means: Sequence[Real | None] = (None, None),
+    means: Sequence[tuple[Real, Real] | None] = (None, None),
 ) -> "Axes":
     """Plot some outlines of each of two groups over each other, the groups beside each other at one scale.
 
@@ -42,8 +42,8 @@ def plot_typical(
     unit : str
     ax : matplotlib Axes, optional
         By default the axes of a new figure.
-    means : two (n, 2) arrays or None
-        Mean outlines, drawn as dashed lines.
+    means : two pairs of arrays, or None
+        Mean outlines, drawn as dashed lines, and the bands around them.
 
     Returns
     -------
@@ -58,12 +58,14 @@ def plot_typical(
         ax.fill(*_closed(most, right), facecolor=color, alpha=0.2)
         ax.plot(*_closed(most, right), color=color, linewidth=2)
         if mean is not None:
-            ax.plot(*_closed(mean, right), color="0.2", linewidth=0.9, linestyle="--")
+            outline, band = mean
+            ax.fill(*_closed(band, right), facecolor="0.5", alpha=0.3, linewidth=0)
+            ax.plot(*_closed(outline, right), color="0.2", linewidth=0.9, linestyle="--")
     ax.set(aspect="equal", xlim=(-reach, 3 * reach), ylim=(reach, -reach), ylabel=unit)
     ax.set_xticks([0, 2 * reach], list(names), parse_math=False)
     ax.tick_params(axis="x", length=0)
     ax.spines[["top", "right", "bottom"]].set_visible(False)
-    dashed = " (dashed: mean)" if any(mean is not None for mean in means) else ""
+    dashed = " (dashed: mean; gray: the middle half of the forms)" if any(mean is not None for mean in means) else ""
     ax.set_title(f"typical outlines{dashed}", loc="left")
     return ax
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ..archive import ContentError, Tree
 from ..words import counted
-from .verdict import INCONCLUSIVE, ROW_SENTENCES
+from .verdict import INCONCLUSIVE, ROW_WORDS, TRUTH_TABLE
 
 #: A row that fewer than this share of the other choices give is fragile.
 LEAST_SHARE = 0.75
@@ -97,20 +97,18 @@ def checks_in_words(comparison: Comparison) -> tuple[str, ...]:
         return tuple(said)
     changed = [one for one in checks.without if one.case not in (comparison.case, INCONCLUSIVE)]
     for one in changed:
-        found = ROW_SENTENCES.get(one.case, one.case)
-        said.append(f"Without outline {one.id} of {one.image}, the row is {one.case}: {found[0].lower()}{found[1:]}")
+        found = TRUTH_TABLE.get(one.case, one.case)
+        said.append(f"Without outline {one.id} of {one.image} the answer is: {found}.")
     if checks.without and not changed:
         said.append(
-            f"Without any one of the {len(checks.without)} outlines farthest from the mean, the row is the same."
+            f"Without any one of the {len(checks.without)} outlines farthest from the mean, the answer is the same."
         )
     if checks.tried:
         where = f" ({'; '.join(checks.exceptions)})" if checks.exceptions else ""
-        said.append(
-            f"{comparison.case} with {checks.same} of {checks.tried} other choices of recipe and settings{where}."
-        )
+        said.append(f"{checks.same} of {checks.tried} other choices of recipe and settings give this answer{where}.")
     if is_fragile(comparison):
-        said.append("The row is fragile.")
+        said.append("The answer is fragile.")
     for case, count in checks.earlier:
         before = f"with {counted(count, 'outline')} excluded" if count else "before any outline was excluded by hand"
-        said.append(f"The row was {case} {before}.")
+        said.append(f"The answer was {ROW_WORDS.get(case, case)!r} {before}.")
     return tuple(said)

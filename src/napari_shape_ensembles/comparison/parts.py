@@ -124,10 +124,10 @@ def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool
         "concavity": Part(np.concatenate([both, squares / np.sqrt(2)], axis=1), "mean"),
     }
     # They are exactly 0 only if `form_descriptors` found too few pixels.
-    waves = max((band[1] for band in BANDS[: descriptors.shape[1] - 2]), default=0)
-    if waves <= _COARSE_WAVES:
+    waves, few = max((band[1] for band in BANDS[: descriptors.shape[1] - 2]), default=0), not descriptors[:, -2:].any()
+    coarse = {"roughness": few and waves <= _COARSE_WAVES, "concavity": few}
+    if coarse["roughness"]:
         parts["roughness"] = Part(bands[:, :0])
-    coarse = {"roughness": waves <= _COARSE_WAVES, "concavity": not descriptors[:, -2:].any()}
     return _varying(parts, {name: f"the outlines hold {counted(waves, 'wave')}" for name in coarse if coarse[name]})
 
 

@@ -13,6 +13,7 @@ from .figures import plot_sensitivity
 from .fragility import Without
 from .learning import COMPARISON_STEPS
 from .result import Comparison
+from .verdict import ROW_WORDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,20 +74,24 @@ class ArchetypeSensitivity:
             test: [getattr(comparison, test).p_value for comparison in self.comparisons]
             for test in ("undulation", "scale")
         }
-        title = f"{self.cases[0]} with every archetype" if self.stable else "the result depends on the archetype"
+        title = (
+            f"{ROW_WORDS[self.cases[0]]}, with every archetype"
+            if self.stable
+            else "the result depends on the archetype"
+        )
         return plot_sensitivity(p_values, self.comparisons[0].settings.test_level, title, ax)
 
     def summary(self) -> str:
         """Return the result as one sentence."""
         count = len(self.cases)
         ranges = "; ".join(
-            f"{test} p from {low:.2g} to {high:.2g}"
-            for test, (low, high) in ((test, self.p_values(test)) for test in ("undulation", "scale"))
+            f"{words} p from {low:.2g} to {high:.2g}"
+            for words, (low, high) in (("form", self.p_values("undulation")), ("scale", self.p_values("scale")))
         )
         if self.stable:
-            return f"All {count} archetypes lead to {self.cases[0]} ({ranges})."
-        rows = ", ".join(f"{self.cases.count(case)} to {case}" for case in dict.fromkeys(self.cases))
-        return f"The result depends on the archetype: of {count}, {rows} ({ranges})."
+            return f"All {count} archetypes lead to the same answer: {ROW_WORDS[self.cases[0]]} ({ranges})."
+        rows = ", ".join(f"{self.cases.count(case)}: {ROW_WORDS[case]}" for case in dict.fromkeys(self.cases))
+        return f"The result depends on the archetype; of {count}, {rows} ({ranges})."
 
 
 def archetype_sensitivity(

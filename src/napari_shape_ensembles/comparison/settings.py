@@ -89,7 +89,7 @@ class Settings:
         "asymmetric",
         "Outline to which all others are registered; a number is an index into A's curves, then B's.",
         choices={
-            "asymmetric": "least symmetric outline",
+            "asymmetric": "least symmetric of the usual outlines",
             "random": "random outline (paper)",
             "mean": "mean outline",
         },

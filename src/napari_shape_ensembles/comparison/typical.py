@@ -34,7 +34,7 @@ _CENTRAL_SHARE = 0.25
 # Landmarks of outlines that are drawn: enough for figures of a few centimeters.
 _LANDMARKS = 200
 # What typical outlines are chosen by if a quantity differs that is not one of their own.
-_CHOSEN_BY = {"spread of size": "size", "lobes": "coarse form"}
+_CHOSEN_BY = {"spread of size": "size", "spread of form": "coarse form", "lobes": "coarse form"}
 # Median absolute deviations per standard deviation of a normal distribution.
 _MAD = 1.482602218505602
 

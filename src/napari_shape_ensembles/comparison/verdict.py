@@ -12,20 +12,10 @@ from .settings import Settings
 #: Meaning of each row of the truth table (undulation ∧ scale; 1 = no difference detected) for two images.
 TRUTH_TABLE = MappingProxyType(
     {
-        "1∧1": "no difference detected",
-        "1∧0": "the outlines differ in size or elongation (scale); no difference in form (undulation) detected",
-        "0∧1": "the outlines differ in form (undulation); no difference in size or elongation (scale) detected",
-        "0∧0": "the outlines differ both in form (undulation) and in size or elongation (scale)",
-    }
-)
-
-#: The same in a few words.
-ROW_SENTENCES = MappingProxyType(
-    {
-        "1∧1": "No difference was detected.",
-        "1∧0": "Only size or elongation differs.",
-        "0∧1": "Only form differs.",
-        "0∧0": "Form differs, and so does size or elongation.",
+        "1∧1": "no difference was detected",
+        "1∧0": "size or elongation differs; no difference in form was detected",
+        "0∧1": "form differs; no difference in size or elongation was detected",
+        "0∧0": "form differs, and so does size or elongation",
     }
 )
 
@@ -34,6 +24,11 @@ INCONCLUSIVE = "inconclusive"
 PERMUTATION, SMALL_SAMPLE = "permutation", "small-sample"
 #: What differs, for every row of the truth table.
 DIFFERS = MappingProxyType({"1∧1": "nothing", "0∧1": "form", "1∧0": "scale", "0∧0": "both"})
+#: The same as a statement in two words, for lists and cells; inconclusive rows have their name.
+ROW_WORDS = MappingProxyType(
+    {"1∧1": "no difference", "0∧1": "form differs", "1∧0": "scale differs", "0∧0": "both differ"}
+    | {INCONCLUSIVE: INCONCLUSIVE}
+)
 DEPENDS_ON_ARCHETYPE = "the result depends on the archetype: use the mean or the least symmetric outline"
 
 # Upper bound of the MMD for kernels between 0 and 1.

@@ -138,7 +138,7 @@ class Explanation:
         found = [m for m in self.modes.by_relevance(level) if self.modes.tests.adjusted[m] <= level]
         if found:
             words = (
-                f"{len(found)} of {len(self.modes)} modes of undulation {'differs' if len(found) == 1 else 'differ'}. "
+                f"{len(found)} of {len(self.modes)} modes of form {'differs' if len(found) == 1 else 'differ'}. "
                 f"{self.modes.sentence(found[0])}"
             )
             said.append(Statement(words, self.modes.tests.names[found[0]]))

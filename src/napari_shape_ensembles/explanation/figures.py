@@ -49,10 +49,10 @@ def null_distributions(explanation: Explanation) -> Figure:
     result = explanation.comparison
     both = {"undulation": result.undulation, "scale": result.scale}
     lines = [
-        {f"{of}, {name}": part for name, part in test.judged.items()} if test.parts else {of: test}
+        {f"{of},\n{name}": part for name, part in test.judged.items()} if test.parts else {of: test}
         for of, test in both.items()
     ]
-    figure, axes = _panels(len(lines), max(map(len, lines)), height=3.9)
+    figure, axes = _panels(len(lines), max(map(len, lines)), height=4.3)
     for line, tests in zip(axes, lines, strict=True):
         for axis in line[len(tests) :]:
             axis.remove()
@@ -207,7 +207,7 @@ FIGURES: dict[str, tuple[Callable[[Explanation], Figure], str]] = {
     ),
     "modes": (
         mode_figure,
-        "The modes of undulation with the smallest adjusted p-values: −2 standard deviations dashed, +2 bold, enlarged "
+        "The modes of form with the smallest adjusted p-values: −2 standard deviations dashed, +2 bold, enlarged "
         "where marked; below, the distributions of the coordinate.",
     ),
     "means": (mean_figure, "Mean forms at the mean scale, and the variability of single curves about their mean."),

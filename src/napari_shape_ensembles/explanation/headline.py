@@ -11,8 +11,12 @@ from ..comparison import Comparison, answer
 from ..comparison.estimates import quantities_of
 from ..comparison.typical import typical_outlines, typical_rows
 from ..outlines import Ensemble
-from ..shapes import register, to_landmarks
+from ..shapes import decompose, product, register, spd, to_landmarks
+from .outline import outward_normals
 from .shape_paths import ShapePlaces
+
+# Forms of a group that enter the band around its mean, at most.
+_IN_BAND = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +37,10 @@ class Headline(Sealed):
         Rows of typical outlines of A and of B among the pooled ones, the medoid first; see `Comparison.typical`.
     outlines : two sequences of (n, 2) arrays
         These outlines, centered and turned like the medoid, in the unit of the comparison.
-    means : two (n, 2) arrays or None
-        Mean outlines of A and of B (geometric medians), turned like the medoid, each at its own mean scale. None for a
-        group whose outlines have no common form.
+    means : two pairs of (n, 2) and (2n + 2, 2) arrays, or None
+        Mean outlines of A and of B (geometric medians), turned like the medoid, each at its own mean scale; and the
+        band around it that holds the middle half of the forms at every point. None for a group whose outlines have no
+        common form.
     formless : str
         Of which groups no mean is drawn, and why; empty if of none.
     estimates : sequence of tuples of str
@@ -53,7 +58,7 @@ class Headline(Sealed):
     scope: str
     typical: tuple[Index, Index]
     outlines: tuple[Sequence[Real], Sequence[Real]]
-    means: tuple[Real | None, Real | None]
+    means: tuple[tuple[Real, Real] | None, tuple[Real, Real] | None]
     formless: str
     estimates: Sequence[tuple[str, ...]]
     drawn: str
@@ -86,14 +91,38 @@ def headline(result: Comparison) -> Headline:
     return Headline(*words, rows, (a, b), outlines, answer.formless(result), table, drawn, (means[0], means[1]))
 
 
-def mean_outlines(result: Comparison, like: tuple[Real, Real]) -> tuple[Real | None, Real | None]:
-    """Mean outlines (n, 2) of A and of B, each turned like another outline of its group; None without a common form."""
-    places, found = ShapePlaces(result), list[Real | None]()
-    for side, target, has_form in zip("AB", like, result.has_common_form, strict=True):
+def mean_outlines(
+    result: Comparison, like: tuple[Real, Real]
+) -> tuple[tuple[Real, Real] | None, tuple[Real, Real] | None]:
+    """Mean outlines of A and of B with their bands, each turned like another outline of its group; see `Headline`."""
+    places, found, first = ShapePlaces(result), list[tuple[Real, Real] | None](), len(result.a)
+    sides, settings = np.split(np.arange(len(result.t)), [first]), result.settings
+    curves = Ensemble.pooled([result.a, result.b]).curves
+    for side, rows, target, has_form in zip("AB", sides, like, result.has_common_form, strict=True):
         if not has_form:
             found.append(None)
             continue
-        drawn = Ensemble([places.draw(places.median(side))])
-        landmarks = to_landmarks(drawn, len(target), interpolation="polygon")
-        found.append(register(landmarks, target, reflections=result.settings.reflections).landmarks[0])
+        drawn = np.random.default_rng(settings.seed).permutation(rows)[:_IN_BAND]
+        standardized, scales = decompose(
+            to_landmarks(
+                Ensemble([curves[row] for row in drawn.tolist()]),
+                settings.landmarks,
+                interpolation=settings.interpolation,
+                measure=settings.measure,
+            )
+        )
+        # Scales were registered separately: their mean is taken in the frame of the forms, where lengths are as known.
+        median = places.median(side)
+        match = register(standardized, form := places.undulation(median.t), reflections=settings.reflections)
+        scale = spd.frechet_mean(match.rotation @ scales @ match.rotation.swapaxes(1, 2))
+        scale *= np.sqrt(np.linalg.det(median.scale) / np.linalg.det(scale))
+        mean, *forms = product.compose((np.concatenate([form[None], match.landmarks]), scale))
+        normal = outward_normals(mean)
+        along = np.einsum("qnk,nk->qn", np.stack(forms) - mean, normal)
+        inner, outer = (mean + ends[:, None] * normal for ends in np.quantile(along, [0.25, 0.75], axis=0))
+        band = np.concatenate([outer, outer[:1], inner[:1], inner[::-1]])
+        landmarks = to_landmarks(Ensemble([mean]), len(target), interpolation="polygon")
+        turn = register(landmarks, target, reflections=settings.reflections).rotation[0].T
+        middle = landmarks[0].mean(axis=0)  # where other outlines have theirs
+        found.append(((mean - middle) @ turn, (band - middle) @ turn))
     return found[0], found[1]

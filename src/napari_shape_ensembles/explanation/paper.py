@@ -121,8 +121,8 @@ def methods(
         said.append(f"The result is given despite faults of the outlines: {'; '.join(faults)}.")
     said.append(
         f"Each outline was sampled at {settings.landmarks} landmarks, equally spaced in {_MEASURES[settings.measure]}, "
-        "split into undulation (form) and scale (size and elongation) as separable shape tensors (Grey et al. 2024), "
-        f"and registered; {result.space.rank_} undulation coordinates were kept."
+        "split into form (undulation) and scale (size and elongation) as separable shape tensors (Grey et al. 2024), "
+        f"and registered; {result.space.rank_} coordinates of form were kept."
     )
     said.append(
         f"Both were compared by the maximum mean discrepancy (Gretton et al. 2012), with p-values from "
@@ -145,7 +145,7 @@ def methods(
     said.append(f"Software: {versions}.")
     found = " ".join(words for words in (known.opening, known.sentence, known.missed, known.scope) if words)
     intervals = "; brackets hold 95 % intervals" if has_ratios else ""
-    answer = f"{found} ({result.case}; {p_words(result)}{intervals}.)"
+    answer = f"{found} ({p_words(result)}{intervals}.)"
     used = f"All settings of the comparison: {_described(settings)}."
     return "\n\n".join(["Methods", " ".join(said), "Result", answer, used]) + "\n"
 

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 
 from ..archive import replacing
 from ..comparison import Comparison
-from ..comparison.answer import estimate_headings, estimate_rows, names_of, titles_of
+from ..comparison.answer import estimate_headings, estimate_rows, in_one_line, names_of, titles_of
 from ..comparison.quantities import COMPONENTS
-from ..comparison.verdict import TRUTH_TABLE
+from ..comparison.verdict import ROW_WORDS, TRUTH_TABLE
 from .explain import Explanation
 from .figures import FIGURES, figures, style
 from .swaps import Swap
@@ -64,7 +64,7 @@ def report_html(explanation: Explanation, *, swaps: Iterable[Swap] = ()) -> str:
     drawn = figures(explanation)
     parts = [
         f"<h1>{_text(_title(explanation))}</h1>",
-        f'<p class="verdict">{_text(explanation.comparison.summary())}</p>',
+        f'<p class="verdict">{_text(in_one_line(explanation.comparison))}</p>',
         _figure(drawn, "outlines"),
         _html_table(estimates_table(explanation.comparison)),
         *(f"<p>⚠ {_text(words)}</p>" for words in explanation.comparison.warnings),
@@ -237,13 +237,13 @@ def _swap_table(explanation: Explanation, swaps: tuple[Swap, ...]) -> Table:
         (
             f"form of {names[swap.form]}, scale of {names[swap.scale]}",
             names[swap.against],
-            swap.case,
+            ROW_WORDS[swap.case],
             ", ".join(swap.found()) or "nothing",
             ", ".join(swap.expected(explanation.comparison)) or "nothing",
         )
         for swap in swaps
     ]
-    headings = ("new curves", "compared with", "row", "differ in", "expected to differ in")
+    headings = ("new curves", "compared with", "answer", "differ in", "expected to differ in")
     return "Control experiment: forms and scales exchanged", headings, rows
 
 
@@ -286,8 +286,13 @@ def _figure(drawn: dict[str, Figure], name: str) -> str:
 
 def _save_pdf(explanation: Explanation, file: BinaryIO, swaps: tuple[Swap, ...]) -> None:
     """Write pages of text, then the figures with their captions."""
-    lines = [explanation.comparison.summary(), *explanation.comparison.warnings, *paragraphs(explanation)]
-    listed = [_verdict_table(explanation), *tables(explanation, swaps), *_settings_tables(explanation)]
+    lines = [in_one_line(explanation.comparison), *explanation.comparison.warnings, *paragraphs(explanation)]
+    listed = [
+        estimates_table(explanation.comparison),
+        _verdict_table(explanation),
+        *tables(explanation, swaps),
+        *_settings_tables(explanation),
+    ]
     with style(), PdfPages(file, metadata={"Title": _title(explanation), "CreationDate": None}) as pages:
         with warnings.catch_warnings():
             # Glyphs that the font lacks are drawn as boxes; the HTML page has the full name.

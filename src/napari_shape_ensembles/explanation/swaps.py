@@ -12,7 +12,7 @@ from ..checks import RandomState, expect, seed_of
 from ..comparison import Comparison, Settings, compare
 from ..comparison.answer import differing
 from ..comparison.figures import plot_comparison
-from ..comparison.verdict import table_row
+from ..comparison.verdict import ROW_WORDS, table_row
 from ..outlines import Ensemble
 from ..shapes import decompose, register, to_landmarks
 from ..shapes.registration import archetype_index, choose_archetype
@@ -136,7 +136,7 @@ def swap_sentences(swaps: Sequence[Swap], names: tuple[str, str] = ("A", "B")) -
     pairs = [[one for one in swaps if one.form == form] for form in dict.fromkeys(swap.form for swap in swaps)]
     rows = [
         f"Form of {named[own[0].form]}, scale of {named[own[0].scale]}: "
-        f"{', '.join(f'{swap.case} against {named[swap.against]}' for swap in own)}."
+        f"{'; '.join(f'{ROW_WORDS[swap.case]} against {named[swap.against]}' for swap in own)}."
         for own in pairs
     ]
     return said, *rows

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Comparison, Settings, compare
+from ..comparison.answer import in_one_line
 from ..outlines import Ensemble, Outlines, match_labels
 from ..outlines.matching import Matching, boundary_distances
 from ..palette import axes_of
@@ -79,7 +80,7 @@ class Agreement:
         names = self.comparison.names
         without = [f"{count} of {name}" for name, count in zip(names, self.without_outline, strict=True) if count]
         left_out = f" Without a usable outline, hence not listed: {' and '.join(without)}." if without else ""
-        return f"{self.matching.summary(names)}{apart}.{left_out} {self.comparison.summary()}"
+        return f"{self.matching.summary(names)}{apart}.{left_out} {in_one_line(self.comparison)}"
 
     @property
     def without_outline(self) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._types import Real
 from ..checks import several
 from ..comparison import Comparison, Settings, compare
+from ..comparison.answer import in_one_line
 from ..comparison.samples import require_curves
 from ..outlines import Ensemble, Outlines
 from ..outlines.reasons import BY_HAND
@@ -106,7 +107,7 @@ class Inspection:
             suspects.append(None)
             table = ranked_curves(ensemble, settings, distances[place])
             tables.append(_placed_in(table[table["score"] > 0], ensemble, source))
-        sentence = comparison.summary() if comparison is not None else ""
+        sentence = in_one_line(comparison) if comparison is not None else ""
         return cls(ensembles, _together(tables), comparison, sentence, tuple(suspects))
 
     def ranked(self, ticks: Ticks | None, verdicts: Sequence[Mapping[int, bool]]) -> Inspection:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..archive import Tree, all_or_none, write_bytes
 from ..comparison import Comparison, Experiment, records
+from ..comparison.answer import in_one_line
 from ..comparison.design import NO_REQUESTED_TESTS, RequestedTests
 from ..comparison.hypotheses import HypothesisTests
 from ..comparison.result import software_versions
@@ -33,7 +34,7 @@ def comparison_json(result: Comparison) -> Tree:
     """Return the answer and its evidence, without the curves."""
     return {
         "case": result.case,
-        "summary": result.summary(),
+        "summary": in_one_line(result),
         "warnings": list(result.warnings),
         "quality": [vars(finding) for finding in result.quality.findings],
         "undulation": test_json(result.undulation),

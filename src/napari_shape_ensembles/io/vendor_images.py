@@ -52,7 +52,12 @@ def read_scene(path: StrPath, plane: tuple[int, ...]) -> tuple[NDArray[Any], Cal
         sides = image.physical_pixel_sizes.Y, image.physical_pixel_sizes.X
         sized = all(side is not None and isfinite(side) and side > 0 for side in sides)
         calibration = Calibration((float(sides[0]), float(sides[1])), "µm", "bioio") if sized else Calibration()
-        return np.array(plane_of_stack(array, plane)), calibration
+        try:
+            return np.array(plane_of_stack(array, plane)), calibration
+        except ContentError:
+            raise
+        except Exception as error:  # of any type, in scan modes that bioio does not know
+            raise ContentError(f"bioio cannot read its pixels ({str(error)[:80]}): export the image as TIFF") from error
 
 
 def chosen_image(count: int, plane: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:

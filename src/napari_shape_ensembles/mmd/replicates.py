@@ -35,6 +35,8 @@ _CONSTANT_KERNEL = 1e-13
 # Ratio of the groups' mean 1/n, and variance of a contrast relative to that under permutation, beyond which replicates
 # of unequal numbers of points n are not exchanged.
 _MAX_PRECISION_RATIO, _MAX_CONTRAST_VARIANCE = 2.0, 1.05
+# Power of a component's standard deviation over the replicates that is its weight in the score, if precision differs.
+_UNEQUAL_EMPHASIS = 4
 # Elements per product of labelings and kernel, which fit in the CPU cache.
 _CHUNK = 2**16
 
@@ -938,10 +940,12 @@ def small_sample_test(
     shifts of one, three and all components; see `benchmarks/replicates.py`.)
 
     With unequal `counts` means and columns are first divided by the means' standard errors (`precisions`): a weighted
-    regression, which is approximate. Between groups with unequal numbers of replicates, whose `precision_differs`, the
-    p-value is at least half that of Welch's test of the scores (1951), with at most the degrees of freedom of groups as
-    small as the smallest: the weights are estimated, and a deviant replicate of a small group weighs too much.
-    (`benchmarks/unequal_precision.py` measures its rates of rejection.)
+    regression, which is approximate. If `precision_differs`, this test decides however many replicates there are. Then
+    the weights are the fourth power of the standard deviations: a single component that differs stands out, where the
+    score would otherwise follow what varies in common between replicates. Between groups with unequal numbers of
+    replicates the p-value is then at least half that of Welch's test of the scores (1951), with at most the degrees of
+    freedom of groups as small as the smallest: the weights are estimated, and a deviant replicate of a small group
+    weighs too much. (`benchmarks/unequal_precision.py` measures its rates of rejection.)
 
     References
     ----------
@@ -975,7 +979,9 @@ def small_sample_test(
     varies = spread > 1e-9 * np.maximum(np.abs(means).max(axis=0), np.finfo(float).tiny)
     # If replicates are single points, all components are scaled to equal variance.
     unit = np.where(units > 0, units, spread)[varies]
-    left = left[:, varies] * spread[varies] / unit**2
+    emphasis = _UNEQUAL_EMPHASIS if counts is not None and precision_differs(given, counts) else 1
+    scale = (spread[varies] / unit) ** emphasis / unit
+    left = left[:, varies] * scale
     freedom = tested.shape[1], len(means) - nuisance.shape[1] - tested.shape[1]
     if not left.shape[1]:
         return SmallSampleTest(1.0, 0.0, freedom)
@@ -987,7 +993,7 @@ def small_sample_test(
         f = (explained_squares / freedom[0]) / (np.float64(rest) / freedom[1])
     p_value = float(fdtrc(*freedom, f))
     if hypothesis.weights is not None and counts is not None:
-        unweighted = (means[:, varies] / hypothesis.weights[:, None]) @ (direction * spread[varies] / unit**2)
+        unweighted = (means[:, varies] / hypothesis.weights[:, None]) @ (direction * scale)
         p_value = max(p_value, _welch_p(unweighted, given, counts) / 2)
     return SmallSampleTest(p_value, float(f), freedom)
 

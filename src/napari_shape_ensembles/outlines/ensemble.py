@@ -798,6 +798,8 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
             others[~new] = np.inf
             close = gap[last] <= _CLOSING_TOLERANCE * np.minimum.reduceat(others, starts[:-1])
             new[last[close & (np.diff(starts) >= _MIN_CLOSING_VERTICES)]] = False
+            if new.all():
+                break
             some, starts = some[new], np.append(0, np.cumsum(new, dtype=np.int64))[starts]
         spokes, after = _centred(some, starts), following(starts)
         # The longest extent is at half the angle of Σz²; moments along it do not suffer from cancellation.

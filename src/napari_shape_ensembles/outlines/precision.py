@@ -130,6 +130,8 @@ def _smoothing(ensemble: Ensemble) -> Real:
 
 def _aligned(ensemble: Ensemble, step: Real) -> tuple[Real, Real]:
     """Share of the vertices of each outline at corners of pixels, (N,), and of edges along a grid and its diagonals."""
+    if not step.any():
+        return np.zeros(len(ensemble)), np.zeros(len(ensemble))
     counts, after = np.diff(ensemble.offsets), following(ensemble.offsets)
     edges = np.abs(ensemble.vertices[after] - ensemble.vertices)
     rows, columns = (edges / np.repeat(np.where(step > 0, step, 1), counts, axis=0)).T
@@ -227,9 +229,9 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
     held = pixels_of(ensemble)
     held[retraced] = np.maximum(wanted.pixel, own.pixel)[retraced]
     columns = dict(zip(PIXEL_COLUMNS, held.T, strict=True)) if retraced.any() else {}
-    changed = ensemble.assign(**columns) if columns else ensemble
     rows = np.flatnonzero(kept)
-    return changed.derived([curves[row] for row in rows], rows, dropped=dropped)
+    metadata = ensemble.metadata.assign(**columns).iloc[rows]
+    return ensemble.derived([curves[row] for row in rows], rows, dropped=dropped, metadata=metadata)
 
 
 def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.outline_smoothing) -> Ensemble:

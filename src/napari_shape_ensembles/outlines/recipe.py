@@ -316,7 +316,7 @@ class Recipe:
         "pixels are not square; or the paper's σ, in pixels, with the filter truncated to a window of 2⌊σ/2⌋ + 1 "
         "pixels.",
         label="Smoothing unit",
-        choices={"pixel": "pixels", "physical": "the image's unit", "window": "the paper's σ (a window)"},
+        choices={"pixel": "pixels", "physical": "the image's unit", "window": "the paper's filter (a window)"},
         group=TRACING,
         needs=_NO_TILING,
     )

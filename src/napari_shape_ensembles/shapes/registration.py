@@ -19,6 +19,7 @@ from ..checks import switch
 from ..compiled import kernels
 from ..progress import over_blocks
 from .decomposition import check_landmarks, curve_blocks, planes
+from .lobes import BANDS, LINEAR
 
 Choice = Literal["asymmetric", "random", "mean"] | int
 
@@ -30,6 +31,9 @@ _ROUNDING = 1e-12
 # give registered curves that agree, at unit norm, up to rounding error.
 _TIE_TOLERANCE = 1e-4
 _EQUAL_TOLERANCE = 1e-6
+# Lower limits of the amplitudes of lobes, relative to the circle, and of the deviations of their logarithms, by which
+# central curves are found: what is smaller is rounding error.
+_LEAST_AMPLITUDE, _LEAST_DEVIATION = 1e-4, 0.01
 # Maximum number of iterations for the mean archetype.
 MAX_ITERATIONS = 100
 
@@ -348,8 +352,9 @@ def choose_archetype(preshapes: Real, choice: Choice, *, reflections: bool = Tru
     preshapes : (N, n, 2) array
         Curves to be registered: landmarks, or their undulations.
     choice : {"asymmetric", "random", "mean"} or int
-        The curve whose best match with itself is most distinct from the second best; a seeded draw (as in the paper);
-        the converged mean of the registered curves; or the curve of that index.
+        Of the half of the curves with the most usual lobes, the one whose best match with itself is most distinct from
+        the second best, so that no outlier turns all others; a seeded draw (as in the paper); the converged mean of the
+        registered curves; or the curve of that index.
     reflections : bool
         Whether registration tries mirror images.
     seed : int
@@ -400,7 +405,7 @@ def posed(curve: Real, reflections: bool = True) -> Real:
 def archetype_index(preshapes: Real, choice: Choice, *, reflections: bool = True, seed: int = 0) -> int:
     """Index of the archetype within the ensemble; for `"mean"`, of the initial curve."""
     if choice in ("asymmetric", "mean"):
-        return int(np.argmax(distinctness(preshapes, reflections=reflections)))
+        return least_symmetric(distinctness(preshapes, reflections=reflections), lobe_levels(planes(preshapes)))
     if choice == "random":
         return int(np.random.default_rng(seed).integers(len(preshapes)))
     if isinstance(choice, str):
@@ -408,6 +413,45 @@ def archetype_index(preshapes: Real, choice: Choice, *, reflections: bool = True
     if not 0 <= choice < len(preshapes):
         raise ValueError(f"archetype {choice}: there are curves 0 to {len(preshapes) - 1}, A's first")
     return int(choice)
+
+
+def lobe_levels(points: Real) -> Real:
+    """Logarithms (N, b) of the amplitudes of bands of lobes of curves (N, 2, n), in either direction.
+
+    They do not depend on the registration.
+    """
+
+    def of_block(part: slice) -> Real:
+        z = points[part, 0] + 1j * points[part, 1]
+        coefficients: Complex = scipy.fft.fft(z - z.mean(axis=-1, keepdims=True), overwrite_x=True)
+        backwards = np.abs(coefficients[:, -1]) > np.abs(coefficients[:, 1])
+        coefficients[backwards] = np.roll(coefficients[backwards, ::-1], 1, axis=-1)
+        circle = np.maximum(np.abs(coefficients[:, 1]), np.finfo(float).tiny)
+        power = np.abs(coefficients / circle[:, None]) ** 2
+        power[:, LINEAR] = 0
+        lobes = np.abs(np.rint(np.fft.fftfreq(z.shape[-1], 1 / z.shape[-1])) - 1)[:, None]
+        low, high = np.transpose(BANDS)
+        return np.log(power @ ((lobes >= low) & (lobes <= high)) + _LEAST_AMPLITUDE**2) / 2
+
+    return np.concatenate(over_blocks(of_block, list(curve_blocks(len(points))) or [slice(0)]))
+
+
+def least_symmetric(distinct: Real, levels: Real) -> int:
+    """Index of the most distinct curve among the half that is nearest to the median in the amplitudes of its lobes.
+
+    Of all curves, if those of the half are symmetric.
+
+    Parameters
+    ----------
+    distinct : (N,) array
+        From `distinctness`.
+    levels : (N, b) array
+        From `lobe_levels`.
+    """
+    away = np.abs(levels - np.median(levels, axis=0))
+    away = np.linalg.norm(away / np.maximum(np.median(away, axis=0), _LEAST_DEVIATION), axis=1)
+    central = np.where(away <= np.median(away), distinct, 0)
+    return int(np.argmax(central if central.max() > _TIE_TOLERANCE else distinct))
 
 
 def mean_archetype(towards: Callable[..., Sequence[tuple[Complex, Real, Mask]]], start: Real) -> Real:

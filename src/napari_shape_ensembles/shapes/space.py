@@ -23,6 +23,8 @@ from .registration import (
     Registration,
     archetype_index,
     distinctness,
+    least_symmetric,
+    lobe_levels,
     match_blocks,
     match_spectra,
     mean_archetype,
@@ -291,7 +293,7 @@ class ShapeSpace:
                 self.scale_archetype_ = _mean_archetype(held, reflections, scale)
             return
         if self.archetype == "asymmetric":
-            index = int(np.argmax(np.concatenate(held.joined(_distinctness, reflections=reflections))))
+            index = _least_symmetric(held, reflections)
         else:
             seed = seed_of(self.random_state) if self.archetype == "random" else 0
             index = archetype_index(np.empty((len(held), 0, 2)), self.archetype, seed=seed)
@@ -570,7 +572,7 @@ def _scaled(points: Real, *scale: Real) -> Real:
 
 
 def _mean_archetype(held: Held | HeldByWorkers, reflections: bool, *scale: Real) -> Real:
-    index = int(np.argmax(np.concatenate(held.joined(_distinctness, *scale, reflections=reflections))))
+    index = _least_symmetric(held, reflections, *scale)
     start = posed(_scaled(held.row(index), *(one[[index]] for one in scale))[0].T, reflections)
     return mean_archetype(partial(held.joined, _match_spectra, *scale, reflections=reflections), start)
 
@@ -579,8 +581,14 @@ def _match_spectra(points: Real, *scale: Real, **options: Any) -> tuple[Complex,
     return match_spectra(lambda part: _scaled(points[part], *(one[part] for one in scale)), len(points), **options)
 
 
-def _distinctness(points: Real, *scale: Real, reflections: bool) -> Real:
-    return distinctness(_scaled(points, *scale).swapaxes(1, 2), reflections=reflections)
+def _least_symmetric(held: Held | HeldByWorkers, reflections: bool, *scale: Real) -> int:
+    found = zip(*held.joined(_distinct_and_levels, *scale, reflections=reflections), strict=True)
+    return least_symmetric(*map(np.concatenate, found))
+
+
+def _distinct_and_levels(points: Real, *scale: Real, reflections: bool) -> tuple[Real, Real]:
+    scaled = _scaled(points, *scale)
+    return distinctness(scaled.swapaxes(1, 2), reflections=reflections), lobe_levels(scaled)
 
 
 def _match_raw(points: Real, scale: Real, *, archetype: Real, reflections: bool) -> Registration:

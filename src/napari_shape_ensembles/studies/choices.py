@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..comparison import Comparison, Settings, compare
-from ..comparison.verdict import INCONCLUSIVE
+from ..comparison.verdict import INCONCLUSIVE, ROW_WORDS
 from ..outlines import Ensemble, Outlines, at_pixel_size
 from ..palette import axes_of
 from ..parameters import Parameter, matters, parameters_of
@@ -119,8 +119,8 @@ class ChoiceStudy:
     >>> pair = samples.powder_outlines().ensembles()
     >>> quick = Settings(landmarks=60, rank=10, permutations=199)
     >>> study = choice_study(lambda recipe: pair, settings=quick, choices={"rank": (5, 10, 20)})
-    >>> study.summary()
-    '1∧0 in 3 of 3 choices.'
+    >>> study.summary().partition(". ")[0]
+    'scale differs in 3 of 3 choices'
     """
 
     used: Choice
@@ -161,7 +161,7 @@ class ChoiceStudy:
         """Return the parts of the summary, without resampling: the number of unchanged rows first."""
         every = [self.used, *self.choices]
         counts = {case: [one.case for one in every].count(case) for case in dict.fromkeys(one.case for one in every)}
-        said = [f"{self.used.case} in {counts[self.used.case]} of {len(every)} choices"]
+        said = [f"{ROW_WORDS[self.used.case]} in {counts[self.used.case]} of {len(every)} choices"]
         if self.missing:
             said[0] += f" ({self.missing} more not compared)"
         if self.used.case == INCONCLUSIVE:
@@ -200,7 +200,7 @@ class ChoiceStudy:
                     "linestyle": "-" if same else "--",
                     "linewidth": 2 if one.value == self.values[name] else 0.8,
                 }
-                words = f"{one.label}\n{one.case}"
+                words = f"{one.label}\n{ROW_WORDS[one.case]}"
                 ax.text(column, place, words, ha="center", va="center", fontsize="small", color=ink(), bbox=box)
         longest = max(map(len, lines.values()), default=1)
         labels = [next(iter(own)).field_label for own in lines.values()]
@@ -287,8 +287,8 @@ def choice_study(
     >>> pair = samples.powder_outlines().ensembles()
     >>> quick = Settings(landmarks=60, rank=10, permutations=199)
     >>> study = choice_study(lambda recipe: pair, settings=quick, choices={"rank": (5, 20), "landmarks": (100,)})
-    >>> study.summary()
-    '1∧0 in 4 of 4 choices.'
+    >>> study.summary().partition(". ")[0]
+    'scale differs in 4 of 4 choices'
     """
     outlines, settings = outlines or Outlines(), settings or Settings()
     known = {**vars(outlines), **vars(settings), COARSENING: 1.0}

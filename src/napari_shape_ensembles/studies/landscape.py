@@ -23,7 +23,7 @@ from ..comparison.engine import Groups, permutation_options
 from ..comparison.learning import learn
 from ..comparison.parts import FORM, OF_RANK, form_parts, sides, tests_components
 from ..comparison.samples import Images, comparable, image_counts, image_numbers
-from ..comparison.verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
+from ..comparison.verdict import INCONCLUSIVE, ROW_WORDS, TRUTH_TABLE, inconclusive, table_row
 from ..mmd import MMDTest
 from ..mmd.nested import nested_mmd_tests
 from ..mmd.replicates import least_p
@@ -292,22 +292,22 @@ class DecisionLandscape:
             b = f"{b}, in these images only"
         if not self.feasible.any():
             most = int(_highest_rank(self.landmarks.max(), sum(self.sizes)))
-            return f"{a} and {b}: no rank can be tested: they determine at most {most} undulation coordinates."
+            return f"{a} and {b}: no rank can be tested: they determine at most {most} coordinates of form."
         if self.inconclusive:
             return f"{a} and {b}: inconclusive: {self.inconclusive}."
         answers, counts = np.unique(self.case[self.undulation.computed], return_counts=True)
         if not len(answers):
             return f"{a} and {b}: nothing computed yet."
         if len(answers) == 1:
-            cells = f"all {counts[0]} cells" if counts[0] > 1 else "the one cell"
-            return f"{a} and {b}: {TRUTH_TABLE[answers[0]]} ({answers[0]} in {cells})."
-        shares = ", ".join(f"{answers[i]} in {counts[i]}" for i in np.argsort(-counts, kind="stable"))
+            cells = f"in all {counts[0]} cells" if counts[0] > 1 else "in the one cell"
+            return f"{a} and {b}: {TRUTH_TABLE[answers[0]]} ({cells})."
+        shares = ", ".join(f"{ROW_WORDS[answers[i]]} in {counts[i]}" for i in np.argsort(-counts, kind="stable"))
         words = f"{a} and {b}: of {counts.sum()} cells {shares}."
         split = self.ranks[np.nan_to_num(self.ambiguity) > 0]
         if not len(split):
-            return f"{words} At every rank all numbers of landmarks lead to the same decision on undulation."
+            return f"{words} At every rank all numbers of landmarks lead to the same decision on form."
         shown = ", ".join(map(str, split[:8])) + (", …" if len(split) > 8 else "")
-        return f"{words} At rank {shown} the decision on undulation depends on the number of landmarks."
+        return f"{words} At rank {shown} the decision on form depends on the number of landmarks."
 
 
 def decision_landscape(

@@ -77,5 +77,5 @@ def label_sigmas(ax: "Axes", found: Recommendation | None) -> "Axes":
     if found is not None:
         ax.axvspan(found.low, found.high, color=ink(), alpha=0.1, linewidth=0)
         ax.axvline(found.best, color=ink(), linewidth=0.8, linestyle="--")
-    ax.set_xlabel("smoothing σ (px)")
+    ax.set_xlabel("smoothing (px)")
     return ax

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Real
-from ..comparison.verdict import INCONCLUSIVE
+from ..comparison.verdict import INCONCLUSIVE, ROW_WORDS
 
 Answers = Sequence[NDArray[Any] | None]
 
@@ -35,7 +35,7 @@ class Recommendation:
     >>> import numpy as np
     >>> from napari_shape_ensembles import Settings, smoothing_study
     >>> rows, columns = np.indices((160, 160)) % 20 - 10
-    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
+    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.2))
     >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
     >>> study.recommended.low, study.recommended.high, study.recommended.answer
     (0.0, 1.0, '0∧0')
@@ -92,19 +92,19 @@ def _reason(sigmas: Real, answers: Answers, sizes: Real, run: list[int], best: i
     a, b = sizes[best].astype(int)
     cells = answers[best]
     assert cells is not None
-    every = f"all {len(cells)} cells give" if len(cells) > 1 else "the one cell gives"
+    every = f"all {len(cells)} cells" if len(cells) > 1 else "the one cell"
     words = (
-        f"From σ = {sigmas[run[0]]:g} to {sigmas[run[-1]]:g} px {every} {_unanimous(cells)}; "
-        f"σ = {sigmas[best]:g} px keeps the most curves ({a} and {b})."
+        f"Smoothed by {sigmas[run[0]]:g} to {sigmas[run[-1]]:g} px: {_words(_unanimous(cells))} in {every}; "
+        f"{sigmas[best]:g} px keeps the most curves ({a} and {b})."
     )
     for side, index in (("Below", run[0] - 1), ("Above", run[-1] + 1)):
         if 0 <= index < len(sigmas):
-            words += f" {side}, at σ = {sigmas[index]:g} px, {_split(answers[index])}."
+            words += f" {side}, at {sigmas[index]:g} px, {_split(answers[index])}."
     fewer, last = np.nan_to_num(sizes.min(axis=1)), run[-1]
     most = int(fewer.max())
     if fewer[last] < most / 2:
         words += (
-            f" At σ = {sigmas[last]:g} px only {fewer[last]:.0f} of {most} curves are left on the smaller side: a "
+            f" At {sigmas[last]:g} px only {fewer[last]:.0f} of {most} curves are left on the smaller side: a "
             "difference may go unnoticed there."
         )
     return words
@@ -115,5 +115,9 @@ def _split(cells: NDArray[Any] | None) -> str:
         return "there is no comparison"
     counts = Counter(cells.tolist()).most_common()
     if len(counts) == 1:
-        return f"all {len(cells)} cells give {counts[0][0]}" if len(cells) > 1 else f"the one cell gives {counts[0][0]}"
-    return "the cells give " + ", ".join(f"{answer} in {count}" for answer, count in counts)
+        return f"{_words(counts[0][0])} in {f'all {len(cells)} cells' if len(cells) > 1 else 'the one cell'}"
+    return ", ".join(f"{_words(answer)} in {count}" for answer, count in counts) + f" of {len(cells)} cells"
+
+
+def _words(case: str) -> str:
+    return ROW_WORDS.get(case, case)

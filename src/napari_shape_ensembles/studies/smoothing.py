@@ -206,13 +206,13 @@ class SmoothingStudy:
         known = [landscape for landscape in self.landscapes if landscape is not None]
         if not known:
             missing = [(sigma, why) for sigma, why in zip(self.sigmas, self.reasons, strict=True) if why]
-            return "No σ led to a comparison" + "".join(f"; σ = {s:g}: {r}" for s, r in missing[:3]) + "."
+            return "No smoothing led to a comparison" + "".join(f"; {s:g} px: {r}" for s, r in missing[:3]) + "."
         if all(landscape.inconclusive for landscape in known):
-            return f"Inconclusive at every σ: {known[0].inconclusive}."
+            return f"Inconclusive at every smoothing: {known[0].inconclusive}."
         if len(known) == 1:
             sigma = next(s for s, one in zip(self.sigmas, self.landscapes, strict=True) if one is not None)
-            return f"Only σ = {sigma:g} px led to a comparison: a range needs two neighboring σ."
-        return "No two neighboring σ give the same result in all cells: no range of σ can be recommended."
+            return f"Only smoothing by {sigma:g} px led to a comparison: a range needs two neighboring values."
+        return "No two neighboring values of smoothing give the same result in all cells: no range can be recommended."
 
 
 def _mean(values: Real) -> Real:
@@ -299,7 +299,7 @@ def smoothing_study(
         return SmoothingStudy(sweep, *grid, settings, tuple(step or Smoothed() for step in steps))
 
     job = partial(smoothed_landscape, groups, outlines, {"ranks": grid[0], "landmarks": grid[1], "settings": settings})
-    return run_study(job, {f"σ = {sigma:g}": float(sigma) for sigma in sweep}, study_of, executor, progress)
+    return run_study(job, {f"smoothing {sigma:g} px": float(sigma) for sigma in sweep}, study_of, executor, progress)
 
 
 def _planes(group: str, masks: Masks) -> Planes:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from .._types import Real
 from ..comparison import Experiment
 from ..comparison.experiment_words import EFFECTS
+from ..comparison.verdict import DIFFERS
 from ..palette import COLORMAP, with_log_ticks
 
 # Quantities plotted, maximum number of outlines plotted per replicate, and markers of the replicates of a group.
@@ -158,7 +159,7 @@ def draw_groups(result: Experiment, figure: Figure) -> list[Axes]:
         for (i, j), case in zip(result.design.pairs, result.table["case"], strict=True):
             color = "black" if distances[i, j] > distances.max() / 2 else "white"
             for x, y in ((order.index(i), order.index(j)), (order.index(j), order.index(i))):
-                below.text(x, y, case, ha="center", va="center", color=color, fontsize="small")
+                below.text(x, y, DIFFERS.get(case, "?"), ha="center", va="center", color=color, fontsize="small")
     shown = [names[place] for place in order]
     _name_groups(below, shown)
     below.set_yticks(range(len(shown)), list(map(_short, shown)), parse_math=False)

@@ -19,6 +19,7 @@ from psygnal import Signal
 
 from ..archive import Tree, is_archive, replacing, write_bytes
 from ..comparison import Comparison, archetype_sensitivity
+from ..comparison.answer import in_one_line
 from ..comparison.colorings import COLORINGS, DEFAULT
 from ..comparison.design import GROUP, RequestedTests
 from ..comparison.display import DEFAULT_PERCENTILE, MARK
@@ -131,12 +132,12 @@ class Robustness:
         test = self.dependence
         if test.rejected:
             words = (
-                f"Undulation and scale depend on each other within the images (p = {test.p_value:.2g}): a "
+                f"Form and scale depend on each other within the images (p = {test.p_value:.2g}): a "
                 "difference in one may be due to the other, and neither test detects a difference in their pairing "
                 "alone."
             )
         else:
-            words = f"✓ No dependence of undulation and scale was detected within the images (p = {test.p_value:.2g})."
+            words = f"✓ No dependence of form and scale was detected within the images (p = {test.p_value:.2g})."
         return words, ("✓ " if self.sensitivity.stable else "") + self.sensitivity.summary()
 
     def judged(self, shown: DisplayedResult) -> DisplayedResult:
@@ -332,7 +333,7 @@ class ComparisonTask(Task[Comparison]):
         if self.answer is not None and self.answer.is_described:
             whole = self.answer.experiment
             return self.withheld or (whole.summary() if (whole.table["case"] == INCONCLUSIVE).all() else "")
-        return self.result.summary() if self.result is not None and self.result.case == INCONCLUSIVE else ""
+        return in_one_line(self.result) if self.result is not None and self.result.case == INCONCLUSIVE else ""
 
     @property
     def state(self) -> str:
@@ -805,7 +806,7 @@ def curve_table(shown: DisplayedResult, side: str) -> CurveTable:
     features.insert(0, "sample", result.names["AB".index(side)])
     if len(set(ensemble.images.tolist())) > 1:
         features.insert(1, "image", ensemble.images)
-    provenance = {"side": side, "compared with": other.name, "answer": result.summary()}
+    provenance = {"side": side, "compared with": other.name, "answer": in_one_line(result)}
     height, width = shown.view.get(side.lower(), {}).get("scale", (1.0, 1.0))  # 1 if missing in the view
     return CurveTable(ensemble, features, (float(height), float(width)), provenance)
 

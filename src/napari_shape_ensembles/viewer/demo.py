@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     _wait(1000)  # let the bench widen for the answer, which resizes the canvas
     viewer.reset_view()
-    print(f"row: {result.case}\n{result.summary()}")
+    print(result.summary())
     for side, ensemble in (("A", result.a), ("B", result.b)):
         print(f"{side}: {ensemble.name}, {counted(len(ensemble), 'curve')}")
     if options.out is None:

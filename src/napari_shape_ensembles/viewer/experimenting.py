@@ -16,6 +16,7 @@ from ..comparison import Experiment, experiment, position_dependence
 from ..comparison.compare import LONG_SECONDS, expected_seconds
 from ..comparison.design import GROUP, NO_REQUESTED_TESTS, RequestedTests
 from ..comparison.saved import read_view
+from ..comparison.verdict import ROW_WORDS
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import recipe_tree
 from ..io.results import EXPERIMENT, TRENDS, trend_figures, write_experiment
@@ -154,7 +155,7 @@ def answer_of(
     lines = tuple(
         (
             str(one["contrast"]),
-            str(one["case"]),
+            ROW_WORDS[one["case"]],
             f"{one['undulation_p_adjusted']:.2g}",
             f"{one['scale_p_adjusted']:.2g}",
             f"{one['scale_effect']:.2f}",

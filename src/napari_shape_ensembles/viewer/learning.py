@@ -377,7 +377,6 @@ class ProposingTask(Task[Proposed]):
         super().__init__(choices)
         self.segmentation = segmentation
         self._answering = answering  # the task whose result a changed recipe would outdate
-        self.automatic = False  #: whether to apply the best proposal automatically, unless the user has chosen a recipe
         self._set_recipe: Outlines | None = None  # the recipe applied automatically
         self._tried: frozenset[weakref.ref[Layer]] = frozenset()
         segmentation.contents_changed.connect(self._begin_automatically)
@@ -438,10 +437,10 @@ class ProposingTask(Task[Proposed]):
         """Whether the recipe may be set automatically: the user has neither chosen one nor seen a result of it."""
         recipe = self.choices.recipe
         chosen = self.choices.recipe_loaded or (sets_finding(recipe) and recipe != self._set_recipe)
-        layers = chain(*self.choices.design.sides(), self.choices.design.open_layers())
-        compared = any(isinstance(one, Image) for one in layers)  # labels need no segmentation
+        layers = [*chain(*self.choices.design.sides()), *self.choices.design.open_layers()]
+        segmented = any(isinstance(one, Image) for one in layers or [self.segmentation.image.chosen()])  # not labels
         answered = self._answering is not None and (self._answering.busy or self._answering.has_result)
-        return self.automatic and compared and not (chosen or answered)
+        return segmented and not (chosen or answered)
 
     @property
     def is_choosing(self) -> bool:

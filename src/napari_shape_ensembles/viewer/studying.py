@@ -203,7 +203,13 @@ class SmoothingTask(SweepTask[SmoothingStudy]):
     """Sensitivity of the result to the smoothing of the outlines."""
 
     ranges: ClassVar = {
-        "sigmas": Range("Smoothing σ (px)", SMOOTHING["sigmas"], "Gaussian σ in pixels.", least=0, whole=False),
+        "sigmas": Range(
+            "Smoothing (px)",
+            SMOOTHING["sigmas"],
+            "Of the outlines, in pixels.",
+            least=0,
+            whole=False,
+        ),
         "ranks": Range("Ranks", SMOOTHING["ranks"], _RANKS_HELP, least=1),
         "landmarks": Range("Landmarks", SMOOTHING["landmarks"], _LANDMARKS_HELP, least=20),
     }
@@ -226,7 +232,7 @@ class SmoothingTask(SweepTask[SmoothingStudy]):
         if shapes:
             return f'"{shapes[0]}" holds finished outlines (shapes): smoothing is studied on images or labels.'
         if self.choices.recipe.is_tiling:
-            return "Neighbors that share a boundary are not smoothed by σ: choose another segmentation method."
+            return "Neighbors that share a boundary are not smoothed: choose another segmentation method."
         return super().blocking_reason()
 
     def more(self) -> dict[str, Hashable]:
@@ -307,7 +313,7 @@ def smoothing_of(
         if recipe.pixel_size is None and (source.unit != first.unit or not np.allclose(source.scale, first.scale)):
             sizes = ", ".join(f"{s.name}: {s.scale[0]:g} × {s.scale[1]:g} {s.unit}" for s in (first, source))
             raise ValueError(
-                f"The pixel sizes differ ({sizes}): a σ in pixels would not be the same smoothing for both."
+                f"The pixel sizes differ ({sizes}): smoothing in pixels would not be the same smoothing for both."
             )
     if recipe.pixel_size is None:
         recipe = replace(recipe, pixel_size=(float(first.scale[0]), float(first.scale[1])), unit=first.unit)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from napari_shape_ensembles import Ensemble
-from napari_shape_ensembles.comparison.verdict import ROW_SENTENCES
+from napari_shape_ensembles.comparison.verdict import TRUTH_TABLE
 from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.panels.results import ResultsPanel, TruthTable
 
@@ -89,7 +89,7 @@ def test_only_outdated_results_are_grayed_out(panel, comparison):
     assert panel.table.isEnabled()
 
 
-@pytest.mark.parametrize("case", ROW_SENTENCES)
+@pytest.mark.parametrize("case", TRUTH_TABLE)
 def test_the_resulting_row_is_framed_in_the_text_color(shown, case):
     table = shown(TruthTable(), 380, 260)
     before = dark_rows(table)

@@ -11,7 +11,7 @@ from napari.layers import Layer
 from qtpy.QtWidgets import QApplication, QFileDialog
 
 from ...comparison.fragility import checks_in_words
-from ...comparison.verdict import INCONCLUSIVE, ROW_SENTENCES
+from ...comparison.verdict import INCONCLUSIVE, ROW_WORDS
 from ...words import counted
 from ..curves.window import CurveWindow
 from ..dialogs import Dialogs
@@ -159,7 +159,7 @@ class AnswerPage(TaskPage):
             results.show_result(shown)
             if result is not None:
                 notes = len(results.warnings.text().splitlines())
-                self.row.rename(f"{result.case}  {ROW_SENTENCES.get(result.case, '')}".strip())
+                self.row.rename(f"Truth table: {ROW_WORDS[result.case]}")
                 self.numbers.rename(f"Numbers, curves and files{f' (⚠ {notes})' if notes else ''}")
         colored = result, task.color_by, task.percentile
         if colored != self._colored:

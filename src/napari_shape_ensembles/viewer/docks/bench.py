@@ -308,11 +308,10 @@ def dock_of(widget: QWidget) -> QDockWidget | None:
 
 
 def _start_automation(session: Session) -> None:
-    """Show all images side by side, and propose recipes and explain results automatically."""
+    """Show all images side by side, and explain results automatically."""
     session.comparison.arrange(True, captioned=True)
     session.explanation.set_automatic(True)
     session.checking.set_automatic(True)
-    session.proposing.automatic = True
 
 
 def _stop_automation(session: Session) -> None:
@@ -320,7 +319,6 @@ def _stop_automation(session: Session) -> None:
     session.comparison.arrange(False)
     session.explanation.set_automatic(False)
     session.checking.set_automatic(False)
-    session.proposing.automatic = False
 
 
 def _end_tour(ref: "weakref.ref[Tour]") -> None:

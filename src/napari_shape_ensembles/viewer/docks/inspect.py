@@ -6,6 +6,7 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker
 from qtpy.QtWidgets import QLabel, QWidget
 
+from ...comparison.answer import in_one_line
 from ..inspecting import ANNOTATORS, QUESTIONS
 from ..layer_choice import LayerChoice
 from ..panels.color_by import ColorBar
@@ -105,7 +106,7 @@ class InspectCurves(TaskPage):
         some = task.again is not None or any(one.any() for one in task.excluded_curves)
         self.again_button.setVisible(result is not None and len(result.ensembles) == 2 and some)
         self.again_button.setEnabled(not task.busy)
-        self.verdict_again.setText("" if task.again is None else f"Without the excluded: {task.again.summary()}")
+        self.verdict_again.setText("" if task.again is None else f"Without the excluded: {in_one_line(task.again)}")
         self.ranked_with.show_text(task.ranked_with if result is not None else "")
         if result is not None:
             self.queue.refresh()

@@ -8,6 +8,7 @@ import numpy as np
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QCheckBox, QLabel, QLineEdit, QWidget
 
+from ...comparison.verdict import ROW_WORDS
 from ...progress import Progress
 from ...studies import DecisionLandscape, SmoothingStudy
 from ...studies.figures import plot_landscape, plot_study
@@ -184,9 +185,9 @@ class LandscapePage(StudyPage):
 
     def sentence_at(self, place: tuple[int, int]) -> str:
         result: DecisionLandscape = self.result
-        tests = (("undulation", result.undulation), ("scale", result.scale))
+        tests = (("form", result.undulation), ("scale", result.scale))
         numbers = "; ".join(f"{name} p = {test.p_value[place]:.2g}, MMD {test.mmd[place]:.3f}" for name, test in tests)
-        (i, j), row = place, result.case[place]
+        (i, j), row = place, ROW_WORDS[result.case[place]]
         why = f"{row}: {result.inconclusive}" if result.inconclusive else row
         return f"{result.landmarks[i]} landmarks, rank {result.ranks[j]}: {why} ({numbers})."
 
@@ -221,9 +222,9 @@ class SmoothingPage(StudyPage):
     def sentence_at(self, place: int) -> str:
         result: SmoothingStudy = self.result
         a, b = result.sizes[place].astype(int)
-        words = f"σ = {result.sigmas[place]:g} px: {a} and {b} curves"
+        words = f"Smoothed by {result.sigmas[place]:g} px: {a} and {b} curves"
         if result.landscapes[place] is None or result.reasons[place]:
             return f"{words}; {result.reasons[place]}."
         undulation, scale = result.share_rejected()[place], result.share_rejected("scale")[place]
-        differs = f"undulation differs in {undulation:.0%} of the cells, scale in {scale:.0%}"
+        differs = f"form differs in {undulation:.0%} of the cells, scale in {scale:.0%}"
         return f"{words}; {differs}; mean ambiguity {result.mean_ambiguity()[place]:.2f}."

@@ -4,7 +4,7 @@ from qtpy.QtCore import QEvent, QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QHelpEvent, QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from ...comparison.verdict import INCONCLUSIVE
+from ...comparison.verdict import INCONCLUSIVE, ROW_WORDS
 from ...studies import ChoiceStudy
 from ...studies.choices import FIELDS, Choice
 from .fonts import Drawing
@@ -80,7 +80,7 @@ class ChoicePicture(Drawing):
         named = f"{field.label}: {one.label} {field.unit}".rstrip()
         if one.case == INCONCLUSIVE:
             return f"{named}: no answer{f' ({one.reason})' if one.reason else ''}."
-        return f"{named}: {one.case} (undulation p = {one.undulation_p:.2g}, scale p = {one.scale_p:.2g})."
+        return f"{named}: {ROW_WORDS[one.case]} (form p = {one.undulation_p:.2g}, scale p = {one.scale_p:.2g})."
 
     def draw(self, painter: QPainter) -> None:
         if self.study is None:
@@ -102,7 +102,7 @@ class ChoicePicture(Drawing):
             painter.setPen(QPen(ink, 2.5 if used else 1, style))
             painter.drawRoundedRect(box, 3, 3)
             painter.setPen(ink)
-            case = "–" if one.case == INCONCLUSIVE else one.case
+            case = "–" if one.case == INCONCLUSIVE else ROW_WORDS[one.case]
             for words, half in ((one.label, 0), (case if same else f"{case} !", 1)):
                 place = QRectF(box.left() + 2, box.top() + 1 + half * line, box.width() - 4, line)
                 short = metrics.elidedText(words, Qt.TextElideMode.ElideRight, int(place.width()))

@@ -21,7 +21,7 @@ from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
 from .widgets import NarrowList, PickTable, Section, SteadyTabs, WrappedLabel, clear_layout, column, tip, wrapped_label
 
 _HEADINGS = {
-    "mode": "Modes of undulation, numbered by decreasing variance",
+    "mode": "Modes of form, numbered by decreasing variance",
     "p": "Adjusted p-value: joint over all modes (step-down max-T)",
     "shift": "Mean of {b} minus mean of {a}, in standard deviations",
     "sd ratio": "Standard deviation of {b} divided by that of {a}",
@@ -63,7 +63,7 @@ class ExplanationPanel(SteadyTabs):
         self.table.itemSelectionChanged.connect(self._choose_mode)
         self.mode_canvas = ShapeCanvas()
         self.mode_canvas.setMinimumHeight(130)
-        kinds = {"undulation": "by form (undulation)", "scale": "by size and elongation (scale)"}
+        kinds = {"undulation": "by form", "scale": "by size and elongation"}
         self.kind = NarrowList("Which of the two tests' witness functions ranks the curves", kinds)
         self.kind.setAccessibleName("Typical by")
         self.kind.currentIndexChanged.connect(lambda _: self._show_typical())
@@ -263,7 +263,7 @@ class ModeTable(PickTable):
         self.name_groups("the first group", "the second")
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMinimumHeight(150)
-        self.setAccessibleName("Modes of undulation")
+        self.setAccessibleName("Modes of form")
         self.setToolTip("Choose a mode to see it below, and on the first slider above")
 
     def name_groups(self, a: str, b: str) -> None:

@@ -9,7 +9,7 @@ from qtpy.QtGui import QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ...comparison.answer import titles_of
-from ...comparison.verdict import INCONCLUSIVE, ROW_SENTENCES
+from ...comparison.verdict import INCONCLUSIVE, TRUTH_TABLE
 from ...words import counted
 from ..displayed_result import DisplayedResult, count_lines, doubts_of, settings_lines, tests_of
 from .distributions import NullPlot
@@ -130,9 +130,11 @@ class TruthTable(QWidget):
         grid.setColumnStretch(3, 1)
         for place, heading in enumerate(_HEADINGS):
             grid.addWidget(_cell(f"<small>{heading}</small>"), 0, place)
-        for index, (case, sentence) in enumerate(ROW_SENTENCES.items()):
+        for index, (case, meaning) in enumerate(TRUTH_TABLE.items()):
             words = ("differs" if decision == "0" else "no difference" for decision in case.split("∧"))
-            *cells, below = self._rows[case] = [_cell(text) for text in ("", case, *words, sentence)]
+            *cells, below = self._rows[case] = [
+                _cell(text) for text in ("", case, *words, f"{meaning[0].upper()}{meaning[1:]}.")
+            ]
             for place, cell in enumerate(cells):
                 grid.addWidget(cell, 1 + 2 * index, place)
             grid.addWidget(below, 2 + 2 * index, 1, 1, 3)

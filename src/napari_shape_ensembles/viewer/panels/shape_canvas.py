@@ -37,6 +37,7 @@ def paint_outline(painter: QPainter, outline: StyledOutline, centre: QPointF, sc
     points = outline.curve[:, ::-1] * scale + (centre.x(), centre.y())
     color = QColor(SIDE_COLORS.get(outline.side, ink))
     style = Qt.PenStyle.DashLine if outline.dashed else Qt.PenStyle.SolidLine
+    style = style if outline.width else Qt.PenStyle.NoPen
     painter.setPen(QPen(ink if outline.filled else color, outline.width, style))
     color.setAlpha(130 if outline.side else 60)
     painter.setBrush(QBrush(color) if outline.filled else QBrush())
@@ -136,11 +137,11 @@ class TypicalOutlines(ShapeCanvas):
         self,
         rows: Sequence[Sequence[int]],
         outlines: Sequence[Sequence[Real]],
-        means: Sequence[Real | None],
+        means: Sequence[tuple[Real, Real] | None],
         names: tuple[str, str],
         unit: str,
     ) -> None:
-        """Show outlines of two named groups, the most typical of each first and strongest, and their means if any."""
+        """Show outlines of two named groups, the most typical of each first, and their means and bands."""
         reach = 1.05 * radius([curve for side in outlines for curve in side])
         drawn, self._places, self.names, self._at = list[StyledOutline](), [], names, -1
         self.rows = tuple(int(row) for side in rows for row in side)
@@ -150,10 +151,12 @@ class TypicalOutlines(ShapeCanvas):
             drawn += [StyledOutline(curve, letter, width=1.2) for curve in placed[1:]]
             drawn.append(StyledOutline(placed[0], letter, filled=True))
             if mean is not None:
-                drawn.append(StyledOutline(mean + np.array([0, right]), dashed=True, width=1.0))
+                outline, band = (part + np.array([0, right]) for part in mean)
+                drawn.append(StyledOutline(band, filled=True, width=0.0))
+                drawn.append(StyledOutline(outline, dashed=True, width=1.0))
         self.set_scale(reach, unit, columns=2)
-        has_mean = any(mean is not None for mean in means)
-        self.show_shapes(drawn, f"Typical outlines{' (dashed: mean)' if has_mean else ''}")
+        explained = " (dashed: mean; gray: the middle half of the forms)" if any(means) else ""
+        self.show_shapes(drawn, f"Typical outlines{explained}")
 
     def draw(self, painter: QPainter) -> None:
         super().draw(painter)

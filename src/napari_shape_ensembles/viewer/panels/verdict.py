@@ -9,7 +9,7 @@ from qtpy.QtGui import QColor, QPainter, QPen
 from qtpy.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from ...comparison import Comparison
-from ...comparison.answer import names_of
+from ...comparison.answer import in_one_line, names_of
 from ...explanation.headline import Headline
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
@@ -56,7 +56,7 @@ class VerdictPanel(QWidget):
         self.dots.setVisible(drawn and several)
         words, beside = said, ""
         if result is not None:
-            words = result.summary() if known is None else f"{known.opening} {known.sentence}".strip()
+            words = in_one_line(result) if known is None else f"{known.opening} {known.sentence}".strip()
             beside = said
         if result is not None and known is not None:
             a, b = names_of(result)
