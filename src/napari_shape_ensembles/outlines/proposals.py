@@ -373,7 +373,8 @@ def opposite_contrast(proposals: Sequence[Proposal], names: Sequence[str]) -> st
     sides = {side: [one.scores for one in proposals if one.recipe.objects == side] for side in ("bright", "dark")}
     if not all(sides.values()):
         return ""
-    lead = np.max(sides["bright"], axis=0) - np.max(sides["dark"], axis=0)
+    found = np.any([one.finds for one in proposals], axis=0)  # elsewhere, all scores are of nothing
+    lead = np.where(found, np.max(sides["bright"], axis=0) - np.max(sides["dark"], axis=0), 0)
     tried = [names[place] for place in places_tried(len(names))]
     bright, dark = ([tried[place] for place in np.flatnonzero(way * lead > _CONTRAST_LEAD)] for way in (1, -1))
     if not (bright and dark):

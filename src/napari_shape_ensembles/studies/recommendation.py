@@ -35,7 +35,7 @@ class Recommendation:
     >>> import numpy as np
     >>> from napari_shape_ensembles import Settings, smoothing_study
     >>> rows, columns = np.indices((160, 160)) % 20 - 10
-    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
+    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.2))
     >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
     >>> study.recommended.low, study.recommended.high, study.recommended.answer
     (0.0, 1.0, '0∧0')

@@ -1,6 +1,6 @@
 """The grid cells of the images shown side by side, each with everything that lies over its image."""
 
-from napari.layers import Image, Layer
+from napari.layers import Layer
 
 from ...comparison.design import GROUP
 from ...comparison.display import MARK
@@ -48,11 +48,11 @@ class ImageCells:
         if self._comparison.side_by_side.captioned:  # the bench has cells for images that are not compared, too
             known = [layer for _, layer, _ in found if layer is not None]
             shown = [*known, *(over for layer in known for over in self._layers_over(layer))]
-            # The picture of labels that are in the viewer, often of the same name, is not the image below them.
+            # The hidden picture of labels that are in the viewer, often of the same name, is not the image below them.
             others = [
                 layer
                 for layer in sorted_by_name(choices.design.offered())
-                if layer not in shown and not (isinstance(layer, Image) and choices.design.is_replaced(layer))
+                if layer not in shown and (layer.visible or not choices.design.is_replaced(layer))
             ]
             below = images_below(known, others, choices)
             others = [layer for layer in (*others, *self._group_images.opened_images()) if layer not in below.values()]
