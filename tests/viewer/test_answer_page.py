@@ -150,11 +150,11 @@ def test_layers_deleted_and_renamed_during_a_run_do_not_disturb_it(dock, viewer,
 
 def test_the_sentence_follows_the_name_of_an_image(dock, viewer, qtbot):
     run(dock, qtbot)
-    assert dock.result.summary().startswith("one (")
+    assert ". one (" in dock.result.summary()
     viewer.layers["one"].name = "first"
     viewer.layers["first"].name = "at last"
     assert dock.state == "done"
-    assert dock.result.summary().startswith("at last (")
+    assert ". at last (" in dock.result.summary()
     assert "at last" in dock.verdict.sentence.text()
 
 
@@ -278,7 +278,8 @@ def test_labels_and_shapes_are_used_as_they_are(viewer, qtbot):
     assert dock.result.a.ids.tolist() == [10 * index + 7 for index in range(9)]
     assert len(dock.result.b) == 9
     assert "1 left out: open" in text
-    assert dock.result.b.features["area"].iloc[-1] == pytest.approx(np.pi * 25, rel=1e-3)
+    # The shapes are brought to the pixels of the labels.
+    assert dock.result.b.features["area"].iloc[-1] == pytest.approx(np.pi * 25, rel=0.02)
 
 
 def test_every_control_has_a_tooltip(dock):

@@ -266,7 +266,7 @@ def test_detached_pages_have_the_height_of_the_window(make_napari_viewer, qtbot,
 
 @pytest.fixture
 def bench(model, qtbot):
-    """The bench with labels of three groups, without a window."""
+    """The bench with labels of three groups, which are not entered, without a window."""
     for name, seed, size in (
         ("a_1", 1, 9),
         ("a_2", 2, 9),
@@ -277,6 +277,7 @@ def bench(model, qtbot):
     ):
         model.add_labels(labels_of(seed, size=size), name=name)
     bench = Bench(model)
+    bench.session.design.undo_grouping()
     qtbot.addWidget(bench)
     return bench
 

@@ -104,7 +104,9 @@ def test_exclusion_is_a_feature_and_can_be_undone(inspected, qtbot):
     assert len(layer.data) == 37
     assert not np.array_equal(colors, layer.edge_color)
     pressed(dock.again_button, dock, qtbot)
-    assert "Without the excluded: one (36 curves)" in dock.verdict_again.text()
+    assert (
+        "Without the excluded: These two images were not found to differ. one (36 curves)" in dock.verdict_again.text()
+    )
     assert dock.inspection.again.a.dropped[BY_HAND] == 1
     exclude(dock, 0, False)
     assert not layer.features["excluded"].any()

@@ -14,6 +14,7 @@ from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.layers import colormap_of
 from napari_shape_ensembles.viewer.segmenting import Verdict
+from napari_shape_ensembles.viewer.session import Session
 
 PREVIEW = "segmentation preview"
 
@@ -31,6 +32,7 @@ def dock(viewer, qtbot):
 
 
 def opened(viewer, qtbot):
+    Session.of(viewer).choices.recipe_loaded = True  # no recipes are proposed
     if hasattr(viewer, "window"):
         _, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")
     else:
@@ -295,6 +297,7 @@ def test_a_reopened_dock_shows_the_previous_state(model, qtbot):
     for seed in (1, 2):
         model.add_image(spots(seed, rows=4), name=str(seed))
     model.layers.selection.active = model.layers["1"]
+    Session.of(model).choices.recipe_loaded = True  # no recipes are proposed
     dock = SegmentCurves(model)
     turn(dock, qtbot, "min_area", 10_000)
     dock.planes.setChecked(True)

@@ -16,9 +16,9 @@ from napari_shape_ensembles.io import Calibration, read_curves
 from napari_shape_ensembles.viewer import layers as own_layers
 from napari_shape_ensembles.viewer.camera_flight import view_of
 from napari_shape_ensembles.viewer.docks.pixel_size import calibrate, calibration_of
-from napari_shape_ensembles.viewer.files import write_shapes
 from napari_shape_ensembles.viewer.inputs import ensemble_of, fingerprint, plane_of, source_of
 from napari_shape_ensembles.viewer.session import Session
+from napari_shape_ensembles.viewer.shapes_writer import write_shapes
 from napari_shape_ensembles.viewer.world import drawn_at, pixels_at
 
 DOUBLE = np.diag([2.0, 2.0, 1.0])

@@ -366,8 +366,11 @@ def test_form_and_scale_are_exchanged_on_request(explained, result, model, qtbot
     assert lines[0] == "✓ Curves with one part exchanged differ in no other part: form and scale are separated."
     a, b = result.names
     assert lines[1:] == [
-        f"Form of {form}, scale of {scale}: {first} against {a}, {second} against {b}."
-        for form, scale, first, second in ((a, b, "1∧0", "1∧1"), (b, a, "1∧1", "1∧0"))
+        f"Form of {form}, scale of {scale}: {first} against {a}; {second} against {b}."
+        for form, scale, first, second in (
+            (a, b, "scale differs", "no difference"),
+            (b, a, "no difference", "scale differs"),
+        )
     ]
     path = answer(tmp_path / "why.html")
     with qtbot.waitSignal(explained.finished, timeout=60_000):

@@ -91,7 +91,7 @@ def make_reference(
     """
     replicates = None
     if place.is_dir():
-        paths = files_of(place, groups=True, labels=bool(reading.labels))
+        paths = files_of(place, groups=True, labels=bool(reading.labels), tell=reading.tell)
         parts = [WHOLE] * len(paths)
     elif place.suffix.lower() == ".csv":
         design = read_design(place)

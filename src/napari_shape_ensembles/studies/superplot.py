@@ -150,7 +150,8 @@ def draw_groups(result: Experiment, figure: Figure) -> list[Axes]:
     distances, names = result.distance.to_numpy(), list(result.design.groups)
     above, below = figure.subplots(2, 1, height_ratios=(1, 3))
     ink = mpl.rcParams["text.color"]
-    order = dendrogram(result.linkage, ax=above, no_labels=True, link_color_func=lambda _: ink)["leaves"]
+    flat = not result.linkage[:, 2].any()  # SciPy cannot draw a tree without height
+    order = dendrogram(result.linkage, ax=above, no_labels=True, link_color_func=lambda _: ink, no_plot=flat)["leaves"]
     above.set_ylabel("distance")
     for side in ("top", "right", "bottom"):
         above.spines[side].set_visible(False)

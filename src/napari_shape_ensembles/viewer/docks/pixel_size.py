@@ -61,6 +61,7 @@ class PixelSize(QWidget):
         self.length = QDoubleSpinBox()
         self.length.setRange(0, _SIDE["max"])
         self.length.setDecimals(_DECIMALS)
+        self.length.setAccessibleName("Length of the scale bar")
         self.length.setToolTip("Length written at the scale bar, in the unit above.")
         pass_wheel(self.length)
         self.draw = button("&Draw along it", "Click both ends of the scale bar in the image, or drag between them.")

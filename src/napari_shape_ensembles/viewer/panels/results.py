@@ -93,7 +93,8 @@ class ResultsPanel(QWidget):
                     decision = "withheld" if result.undecided == "withheld" else "too few"
                 threshold = f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–"
                 numbers = f"{test.mmd:.3f}", threshold, f"{test.p_value:.2g}"
-                tests += f"<tr><td>{name.replace(' and ', ' and<br>')}:<br><b>{decision}</b>"
+                title = name.replace(" and ", " and<br>").replace(" of ", " of<br>")
+                tests += f"<tr><td>{title}:<br><b>{decision}</b>"
                 tests += "".join(f"<td align=right>{number}" for number in numbers)
             tests += "</table>"
             details = []
