@@ -398,8 +398,8 @@ def test_pixel_sizes_are_edited_in_the_table(bench, model):
     page.table.resize(1200, 200)
     assert page.table.columnWidth(1) == 170  # the maximum width, if there is room
     page.table.resize(400, 200)
-    for row in range(3):
-        page.table.item(row, 1).setText("a")
+    for row in range(6):
+        page.table.item(row, 1).setText("a" if row < 3 else "b")
         page.table.item(row, 2).setText("")
     assert page_statuses(bench.session)["Images"].state == "look"
     page.table.item(1, last).setText("half a metre")
