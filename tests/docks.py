@@ -88,7 +88,7 @@ def wheel(control):
 
 def run(widget, qtbot):
     """Press *Run*, wait for the result and return its text."""
-    with qtbot.waitSignal(widget.finished, timeout=30_000):
+    with qtbot.waitSignal(widget.finished):
         press(widget.run_button, qtbot)
     return words_of(widget)
 
@@ -154,7 +154,7 @@ def choose_menu_entry(button, words, qtbot, wait=True):
         dock = dock.parentWidget()
     entry.trigger()
     if wait:
-        qtbot.waitUntil(lambda: not dock.busy, timeout=60_000)
+        qtbot.waitUntil(lambda: not dock.busy)
     return dock.results.message.text()
 
 
@@ -169,7 +169,7 @@ def reopen(viewer, path, qtbot):
     """Open a file in another viewer, and return the dock there."""
     npe2.PluginManager.instance().discover()
     dock = open_answer(viewer, qtbot)
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    with qtbot.waitSignal(dock.finished):
         viewer.open(path, plugin=PLUGIN)
     return dock
 
@@ -197,19 +197,19 @@ def show_given_result(result, viewer):
 
 def wait_until_idle(task, qtbot):
     """Wait until a task is idle."""
-    qtbot.waitUntil(lambda: not task.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not task.busy)
     return task
 
 
 def destroy(widget, qtbot):
     """Delete a widget; with PySide6, pytest-qt cannot wait for its `destroyed` signal, as it is disconnected first."""
     widget.deleteLater()
-    qtbot.waitUntil(lambda: not isalive(widget), timeout=5000)
+    qtbot.waitUntil(lambda: not isalive(widget))
 
 
 def wait_until_released(qtbot, *refs):
     """Wait until these weak references are dead, collecting garbage rarely, as this takes a quarter of a second."""
-    for turn in range(100):
+    for turn in range(1000):
         if not any(ref() for ref in refs):
             return
         qtbot.wait(20)

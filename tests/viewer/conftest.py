@@ -3,7 +3,7 @@
 import os
 import pickle
 import sys
-from functools import cache
+from functools import cache, partial
 from types import FunctionType, SimpleNamespace
 
 import numpy as np
@@ -22,6 +22,14 @@ from napari_shape_ensembles.viewer.task import JobRunner
 # Access to layers from another thread and leaked widgets are errors.
 os.environ["NAPARI_ENSURE_PLUGIN_MAIN_THREAD"] = "1"
 os.environ["NAPARI_STRICT_QT"] = "1"
+
+
+@pytest.fixture
+def qtbot(qtbot):
+    """Wait for up to a minute: how soon something happens depends on what else the machine does."""
+    qtbot.waitUntil = partial(qtbot.waitUntil, timeout=60_000)
+    qtbot.waitSignal = partial(qtbot.waitSignal, timeout=60_000)
+    return qtbot
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -32,7 +32,7 @@ def window(make_napari_viewer, qtbot):
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
     dock = open_answer(viewer, qtbot)
-    qtbot.waitUntil(dock.isVisible, timeout=5000)
+    qtbot.waitUntil(dock.isVisible)
     return viewer, dock
 
 
@@ -175,11 +175,11 @@ def slow(*_):
 def test_cancelling_between_steps_leaves_the_dock_ready(dock, viewer, qtbot, monkeypatch):
     monkeypatch.setattr(comparing, "compare_groups", slow)
     press(dock.run_button, qtbot)
-    qtbot.waitUntil(lambda: "Counting" in dock.step.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "Counting" in dock.step.text())
     assert not dock.run_button.isEnabled()
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    with qtbot.waitSignal(dock.finished):
         press(dock.cancel_button, qtbot)
-    qtbot.waitUntil(lambda: not dock.task.threads, timeout=5000)  # it would count for 10 s
+    qtbot.waitUntil(lambda: not dock.task.threads)  # it would count for 10 s
     assert dock.run_button.isEnabled()
     assert dock.verdict.sentence.text() == "Cancelled."
     assert len(viewer.layers) == 2
@@ -299,15 +299,15 @@ def test_the_result_is_scrolled_into_view_in_a_short_dock(bare_dock, qtbot, tmp_
     dock.show()
     qtbot.waitUntil(lambda: bar.maximum() > 0)
     run(dock, qtbot)
-    qtbot.waitUntil(lambda: in_sight(dock.verdict.sentence, dock), timeout=2000)
+    qtbot.waitUntil(lambda: in_sight(dock.verdict.sentence, dock))
     shown = dock.comparison.shown
     shown.result.save(tmp_path / "pair.comparison.npz", view=shown.to_view("distance_from_mean"))
     qtbot.wait(100)  # focus may have scrolled it into view before the dock does
     bar.setValue(bar.maximum())
-    qtbot.waitUntil(lambda: not in_sight(dock.verdict.sentence, dock), timeout=2000)
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    qtbot.waitUntil(lambda: not in_sight(dock.verdict.sentence, dock))
+    with qtbot.waitSignal(dock.finished):
         dock.comparison.open(tmp_path / "pair.comparison.npz")
-    qtbot.waitUntil(lambda: in_sight(dock.verdict.sentence, dock), timeout=2000)
+    qtbot.waitUntil(lambda: in_sight(dock.verdict.sentence, dock))
 
 
 def test_a_withheld_row_is_shown_after_confirmation(bare_dock, qtbot):
@@ -317,7 +317,7 @@ def test_a_withheld_row_is_shown_after_confirmation(bare_dock, qtbot):
     assert "occur twice" in bare_dock.results.text()
     assert "withheld" in bare_dock.results.tests.text()
     assert "No answer until the outlines have been checked" in bare_dock.faults.label.text()
-    with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
+    with qtbot.waitSignal(bare_dock.finished):
         press(bare_dock.faults.button, qtbot)
     assert bare_dock.result.case == "1∧1"
     assert bare_dock.state == "done"

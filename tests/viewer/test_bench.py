@@ -90,7 +90,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     assert session.design.groups() == {"A": [before[0]], "B": [before[1]]}
     assert cells(viewer) == {(0, 0): {"small"}, (0, 1): {"large"}}
     assert captions(viewer) == {(0, 0): "A · small", (0, 1): "B · large"}
-    qtbot.waitUntil(lambda: "✓" in bench.headings["Images"].text(), timeout=5000)
+    qtbot.waitUntil(lambda: "✓" in bench.headings["Images"].text())
 
     shapes = set()
     viewer.layers.events.end_batch.connect(lambda _: shapes.add(grid_of(viewer).actual_shape(viewer.layers)))
@@ -99,7 +99,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     press(bench.next, qtbot)
     assert bench.step == "Outlines"
     qtbot.waitUntil(lambda: len([one for one in viewer.layers if one.name.endswith("preview")]) == 2)
-    qtbot.waitUntil(lambda: all(len(own) == 2 for own in cells(viewer).values()), timeout=5000)
+    qtbot.waitUntil(lambda: all(len(own) == 2 for own in cells(viewer).values()))
     previews = {"large preview", "small preview", "segmentation preview"}
     assert all(own - {"small", "large"} <= previews for own in cells(viewer).values())
     for control in parts_of(bench.pages["Outlines"], QAbstractSpinBox, QComboBox):
@@ -109,12 +109,12 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     wheel(bench.pages["Outlines"].tabBar())
     assert bench.pages["Outlines"].currentIndex() == 0
 
-    qtbot.waitUntil(bench.next.isEnabled, timeout=60_000)
+    qtbot.waitUntil(bench.next.isEnabled)
     press(bench.next, qtbot)
     answer = bench.pages["Answer"]
     wait_until_idle(session.comparison, qtbot)
     wait_until_idle(session.explanation, qtbot)
-    qtbot.waitUntil(lambda: session.explanation.result is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: session.explanation.result is not None)
     assert answer.verdict.sentence.text().startswith("These two images differ. large's outlines are larger: 1.")
     assert "a difference between conditions cannot be shown" in answer.verdict.beside.text()
     assert answer.row.heading.text().startswith("▸  Truth table: scale differs")
@@ -157,30 +157,30 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     qtbot.keyClick(bench.headings["Why"], Qt.Key.Key_Right)
     assert bench.step == "Trust"
     bench.activateWindow()
-    qtbot.waitUntil(bench.isActiveWindow, timeout=5000)
+    qtbot.waitUntil(bench.isActiveWindow)
     qtbot.keyClick(bench, Qt.Key.Key_4, Qt.KeyboardModifier.AltModifier)
     assert bench.step == "Why"
-    qtbot.waitUntil(lambda: all("✓" in bench.headings[name].text() for name in STEPS[:4]), timeout=5000)
+    qtbot.waitUntil(lambda: all("✓" in bench.headings[name].text() for name in STEPS[:4]))
     set_choices(session.choices, rank=9)
-    qtbot.waitUntil(lambda: "↻" in bench.headings["Answer"].text(), timeout=5000)
+    qtbot.waitUntil(lambda: "↻" in bench.headings["Answer"].text())
     bench.show_page(STEPS.index("Answer"))
     answer.settings.fold(False)
     (bar,) = (area.verticalScrollBar() for area in parts_of(answer, ScrollColumn))
-    qtbot.waitUntil(lambda: bar.maximum() > 0, timeout=5000)
+    qtbot.waitUntil(lambda: bar.maximum() > 0)
     bar.setValue(bar.maximum())
     bench.show_page(STEPS.index("Outlines"))
     press(bench.next, qtbot)
     assert bar.value() == 0  # where the new result appears
     press(answer.cancel_button, qtbot)
-    qtbot.waitUntil(lambda: not session.comparison.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not session.comparison.busy)
 
     bench.hide()
-    qtbot.waitUntil(lambda: not grid_of(viewer).enabled, timeout=5000)
+    qtbot.waitUntil(lambda: not grid_of(viewer).enabled)
     assert [layer for layer in viewer.layers if not is_own(layer)] == before
     assert len(viewer.layers) == 4
     result = session.comparison.result
     bench.show()
-    qtbot.waitUntil(lambda: grid_of(viewer).enabled, timeout=5000)
+    qtbot.waitUntil(lambda: grid_of(viewer).enabled)
     assert session.comparison.result is result
 
 
@@ -241,7 +241,7 @@ def test_detached_pages_have_the_height_of_the_window(make_napari_viewer, qtbot,
     window = viewer.window._qt_window
     window.resize(width, height)
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
-    qtbot.waitUntil(lambda: window.centralWidget().width() + bench.width() < width, timeout=5000)
+    qtbot.waitUntil(lambda: window.centralWidget().width() + bench.width() < width)
     docks = []
     for name in ("Answer", "Why", "Trust"):
         before = set(viewer.window.dock_widgets)
@@ -249,8 +249,8 @@ def test_detached_pages_have_the_height_of_the_window(make_napari_viewer, qtbot,
         bench.headings[name].actions()[0].trigger()
         (new,) = set(viewer.window.dock_widgets) - before
         docks.append(viewer.window.dock_widgets[new])
-        qtbot.waitUntil(lambda: docks[-1].isVisible() and docks[-1].height() > height / 2, timeout=5000)
-        qtbot.waitUntil(lambda: docks[-1].width() > 350, timeout=5000)
+        qtbot.waitUntil(lambda: docks[-1].isVisible() and docks[-1].height() > height / 2)
+        qtbot.waitUntil(lambda: docks[-1].width() > 350)
     top = docks[-1].parentWidget().mapToGlobal(docks[-1].parentWidget().rect().topLeft())
     frame = bench.parentWidget()
     assert window.tabifiedDockWidgets(docks[0].parentWidget())  # as tabs
@@ -318,7 +318,7 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     set_choices(session.choices, **QUICK, significance=0.05)
     page.refresh()
     press(page.grouped.button, qtbot)  # grouped by their names when the bench was opened
-    qtbot.waitUntil(lambda: "– · b_1" in captions(model).values(), timeout=5000)
+    qtbot.waitUntil(lambda: "– · b_1" in captions(model).values())
     page.pattern.setText("{group}_{replicate}")
     press(page.fill, qtbot)
     assert list(session.design.groups()) == ["a", "b", "c"]
@@ -331,7 +331,7 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     wanted = {f"{group} · {name}" for group, names in groups for name in names}
     assert not wanted <= set(captions(model).values())
     assert "– · b_1" in captions(model).values()
-    qtbot.waitUntil(lambda: wanted == set(captions(model).values()), timeout=5000)
+    qtbot.waitUntil(lambda: wanted == set(captions(model).values()))
     bench.show_page(1)
     press(bench.next, qtbot)
     wait_until_idle(session.comparison, qtbot)
@@ -340,7 +340,7 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     shown(bench)
     why = bench.pages["Why"]
     press(why.compare, qtbot)
-    qtbot.waitUntil(why.compare.isHidden, timeout=60_000)
+    qtbot.waitUntil(why.compare.isHidden)
     assert session.comparison.result is not None
     bench.show_page(STEPS.index("Answer"))
     page = bench.pages["Answer"].groups
@@ -353,15 +353,15 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
 def test_images_of_all_groups_are_previewed(bench_of_two, model, qtbot):
     session = bench_of_two.session
     bench_of_two.show_page(STEPS.index("Outlines"))
-    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"}, timeout=30_000)
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"})
     model.add_image(spots(3, rows=3), name="three")
     session.design.write([(model.layers["three"], "group", "C")])
-    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two", "three"}, timeout=30_000)
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two", "three"})
     told = []
     model.layers["three preview"].events.visible.connect(told.append)
     set_choices(session.choices, min_area=20)
-    qtbot.waitUntil(lambda: session.segmentation.previewer.busy, timeout=5000)
-    qtbot.waitUntil(lambda: not session.segmentation.previewer.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: session.segmentation.previewer.busy)
+    qtbot.waitUntil(lambda: not session.segmentation.previewer.busy)
     assert not told  # napari lays out all cells again for each of them
     assert page_statuses(session)["Outlines"].state == "look"  # nine outlines are too few
 
@@ -496,8 +496,8 @@ def test_the_first_in_the_table_of_two_selected_images_is_a(bench_of_two, model,
         model.layers.selection = {model.layers[name] for name in pair}
         wanted = [[name] for name in sorted(pair)]
         assert [[layer.name for layer in side] for side in session.design.sides()] == wanted
-        qtbot.waitUntil(lambda pair=pair: model.layers[0].name == min(pair), timeout=5000)  # the canvas is arranged
-        qtbot.waitUntil(lambda: table.rowCount() == 4, timeout=5000)
+        qtbot.waitUntil(lambda pair=pair: model.layers[0].name == min(pair))  # the canvas is arranged
+        qtbot.waitUntil(lambda: table.rowCount() == 4)
         rows = [table.item(row, 0).text() for row in range(4)]
         assert [name for name in rows if name in pair] == sorted(pair)
 
@@ -578,7 +578,7 @@ def test_labels_show_no_segmentation_controls(model, qtbot, shown):
     assert "Labels need no segmentation" in page.reason.text()
     assert not any(part.isVisible() for part in (page.layer, page.sizes))
     model.add_image(spots(1), name="image")
-    qtbot.waitUntil(lambda: page.layer.isVisible() and page.sizes.isVisible(), timeout=5000)
+    qtbot.waitUntil(lambda: page.layer.isVisible() and page.sizes.isVisible())
 
 
 @pytest.mark.parametrize("kind", ["labels", "shapes"])
@@ -596,15 +596,15 @@ def test_outlines_without_an_image_are_counted_and_judged(model, qtbot, shown, k
     bench.show_page(STEPS.index("Outlines"))
     page = bench.pages["Outlines"].show_tab(0)
     wanted = "<br>".join(f"<b>{count} outlines</b> in {name}" for name, count in counts.items())
-    qtbot.waitUntil(lambda: page.count.text() == wanted and page.count.isVisible(), timeout=5000)
+    qtbot.waitUntil(lambda: page.count.text() == wanted and page.count.isVisible())
     assert page.verdict.text() == "✓ No faults found."
-    qtbot.waitUntil(lambda: "✓" in bench.headings["Outlines"].text(), timeout=5000)
+    qtbot.waitUntil(lambda: "✓" in bench.headings["Outlines"].text())
     layer = model.layers["two"]
     layer.data = np.where(layer.data == 1, 1, 0) if kind == "labels" else layer.data[:1]
-    qtbot.waitUntil(lambda: page.verdict.text().startswith("• two has only 1 curve"), timeout=5000)
+    qtbot.waitUntil(lambda: page.verdict.text().startswith("• two has only 1 curve"))
     assert "<b>1 outline</b> in two" in page.count.text()
     model.layers.clear()
-    qtbot.waitUntil(lambda: page.count.isHidden() and not page.verdict.text(), timeout=5000)
+    qtbot.waitUntil(lambda: page.count.isHidden() and not page.verdict.text())
 
 
 @pytest.mark.parametrize("maker", [labels_of, spots])
@@ -616,7 +616,7 @@ def test_outlines_in_units_that_cannot_be_pooled_are_reported(model, qtbot, show
     bench.session.design.choose(layers[:2], layers[2:])
     bench.show_page(STEPS.index("Outlines"))
     page = bench.pages["Outlines"].show_tab(0)
-    qtbot.waitUntil(lambda: "cannot be compared" in page.verdict.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "cannot be compared" in page.verdict.text())
 
 
 def test_comparing_needs_two_layers(model, qtbot, shown):
@@ -630,7 +630,7 @@ def test_comparing_needs_two_layers(model, qtbot, shown):
     assert bench.step == "Outlines"
     for seed in (1, 2):
         model.add_labels(labels_of(seed))
-    qtbot.waitUntil(bench.next.isEnabled, timeout=5000)
+    qtbot.waitUntil(bench.next.isEnabled)
     assert bench.reason.isHidden()
     page = bench.page("Outlines").show_tab(0)
     assert page.reason.text().startswith("Labels need no segmentation")
@@ -647,7 +647,7 @@ def test_a_single_image_becomes_labels_and_outlines_colored_by_how_unusual_they_
     bench = shown(Bench(model))
     set_choices(bench.session.choices, smoothing=0.5)  # chosen by hand, so that none is proposed
     bench.show_page(1)
-    qtbot.waitUntil(lambda: bench.next.isEnabled() and bench.next.text().startswith("Make"), timeout=5000)
+    qtbot.waitUntil(lambda: bench.next.isEnabled() and bench.next.text().startswith("Make"))
     press(bench.next, qtbot)
     wait_until_idle(bench.session.segmentation, qtbot)
     assert [layer.name for layer in model.layers if layer.name.startswith("one ")] == ["one labels", "one outlines"]
@@ -689,13 +689,13 @@ def test_duplicate_images_and_labels_opened_as_images_are_reported(qtbot):
     qtbot.addWidget(bench)
     page = bench.pages["Images"]
     page.check_images()
-    qtbot.waitUntil(lambda: "one and two show the same" in page.warnings.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "one and two show the same" in page.warnings.text())
     assert page.as_labels.label.text() == "one, two hold labels or a mask."  # once for all images
     assert page_statuses(bench.session)["Images"].state == "look"
     for layer, seed in zip(list(model.layers), (1, 2), strict=True):
         layer.data = spots(seed)
     page.check_images()
-    qtbot.waitUntil(lambda: not page.warnings.text(), timeout=5000)
+    qtbot.waitUntil(lambda: not page.warnings.text())
     assert page.as_labels.isHidden()
     assert page_statuses(bench.session)["Images"].state == "done"
 
@@ -705,7 +705,7 @@ def test_labels_opened_as_a_stack_of_images_are_reported(bench_of_two, model, qt
     bench_of_two.session.design.write([(model.layers["stack"], "group", "B")])
     page = bench_of_two.pages["Images"]
     page.check_images()
-    qtbot.waitUntil(lambda: page.as_labels.label.text() == "stack holds labels or a mask.", timeout=5000)
+    qtbot.waitUntil(lambda: page.as_labels.label.text() == "stack holds labels or a mask.")
 
 
 def test_an_image_with_labels_of_several_annotators_has_one_cell(model, qtbot):
@@ -716,24 +716,24 @@ def test_an_image_with_labels_of_several_annotators_has_one_cell(model, qtbot):
     qtbot.addWidget(bench)
     assert sorted(map(sorted, cells(model).values())) == [["Ada", "Ben", "field"], ["Cem"]]
     bench.show_page(STEPS.index("Outlines"))
-    qtbot.waitUntil(lambda: bench.session.segmentation.preview is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: bench.session.segmentation.preview is not None)
     assert not bench.session.proposing.is_choosing  # for an image that is not part of any sample
     assert bench.next.isEnabled()
     page = bench.page("Outlines").show_tab(1)
     page.question.setCurrentIndex(2)
     press(page.run_button, qtbot)
     wait_until_idle(bench.session.inspection, qtbot)
-    qtbot.waitUntil(lambda: len(cells(model)) == 2, timeout=5000)  # the consensus is over one of the label sets
+    qtbot.waitUntil(lambda: len(cells(model)) == 2)  # the consensus is over one of the label sets
     assert "consensus inspected" in model.layers
     inspection = bench.session.inspection
     inspection.go_to(0)
     inspection.fix("delete")
-    qtbot.waitUntil(lambda: not inspection.update_runner.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not inspection.update_runner.busy)
     # A label set of its own, beside those of the annotators; the image shows the object whose label was deleted.
     own = {"consensus corrected", "consensus inspected", "consensus without outline"}
-    qtbot.waitUntil(lambda: own in cells(model).values(), timeout=5000)
+    qtbot.waitUntil(lambda: own in cells(model).values())
     told = {"– · consensus corrected", "A · Ada"}  # captions follow the cells one event loop turn later
-    qtbot.waitUntil(lambda: told <= set(captions(model).values()), timeout=5000)
+    qtbot.waitUntil(lambda: told <= set(captions(model).values()))
     bench.session.deactivate()
 
 
@@ -744,15 +744,15 @@ def test_labels_are_shown_over_their_image(model, qtbot):
     qtbot.addWidget(bench)
     page = bench.pages["Images"]
     page.check_images()
-    qtbot.waitUntil(lambda: page.mask.label.text() == "masks may be labels of field.", timeout=5000)
+    qtbot.waitUntil(lambda: page.mask.label.text() == "masks may be labels of field.")
     page.table.item(0, 1).setText("")
     page.check_images()
-    qtbot.waitUntil(page.mask.isHidden, timeout=5000)
+    qtbot.waitUntil(page.mask.isHidden)
     assert bench.session.design.groups() == {"B": [model.layers["masks"]]}
-    qtbot.waitUntil(lambda: not grid_of(model).enabled, timeout=5000)
+    qtbot.waitUntil(lambda: not grid_of(model).enabled)
     assert captions(model) == {(0, 0): "B · masks"}  # the compared layer, although the image is below it
     model.layers["masks"].name = "of Ada"
-    qtbot.waitUntil(lambda: captions(model) == {(0, 0): "B · of Ada"}, timeout=5000)
+    qtbot.waitUntil(lambda: captions(model) == {(0, 0): "B · of Ada"})
 
 
 def test_a_mask_beside_its_photograph_is_inspected_by_one_button(model, qtbot):
@@ -762,18 +762,18 @@ def test_a_mask_beside_its_photograph_is_inspected_by_one_button(model, qtbot):
     qtbot.addWidget(bench)
     page, inspection = bench.pages["Images"], bench.session.inspection
     page.check_images()
-    qtbot.waitUntil(lambda: page.mask.label.text() == "mask may be labels of field.", timeout=5000)
+    qtbot.waitUntil(lambda: page.mask.label.text() == "mask may be labels of field.")
     press(page.mask.button, qtbot)
-    qtbot.waitUntil(lambda: inspection.result is not None and not inspection.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: inspection.result is not None and not inspection.busy)
     assert inspection.ranked_with == '"mask labels" is ranked with the image "field".'
     assert (bench.step, inspection.a.chosen()) == ("Outlines", model.layers["mask labels"])
-    qtbot.waitUntil(lambda: not model.layers["mask"].visible, timeout=30_000)  # once the previews are renewed
-    qtbot.waitUntil(lambda: captions(model) == {(0, 0): "B · mask labels"}, timeout=5000)  # over the image
+    qtbot.waitUntil(lambda: not model.layers["mask"].visible)  # once the previews are renewed
+    qtbot.waitUntil(lambda: captions(model) == {(0, 0): "B · mask labels"})  # over the image
     # The picture of the labels itself is refused, with the remedy beside the message.
     inspection.a.choose(model.layers["mask"])
     tab = bench.page("Outlines").show_tab(1)
     inspection.run()
-    qtbot.waitUntil(lambda: not inspection.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not inspection.busy)
     assert tab.as_labels.label.text().startswith("⚠ mask holds labels, opened as an image")
     assert inspection.result is not None
     bench.session.deactivate()
@@ -794,7 +794,7 @@ def test_images_are_grouped_by_their_names_until_undone(model, qtbot):
     assert {name: len(own) for name, own in design.groups().items()} == {"A": 1, "B": 1}
     model.add_image(spots(3, rows=2), name="wt_03")
     assert set(design.groups()) == {"A", "B"}
-    qtbot.waitUntil(page.grouped.isHidden, timeout=5000)
+    qtbot.waitUntil(page.grouped.isHidden)
 
 
 def test_proposals_of_images_removed_on_another_page_disappear(model, qtbot, shown):
@@ -802,14 +802,14 @@ def test_proposals_of_images_removed_on_another_page_disappear(model, qtbot, sho
         model.add_image(spots(seed, rows=4))
     bench = shown(Bench(model))
     page = outlines_page_of(bench, qtbot)
-    qtbot.waitUntil(lambda: page.proposals.pictures.count() > 0, timeout=60_000)
+    qtbot.waitUntil(lambda: page.proposals.pictures.count() > 0)
     bench.show_page(STEPS.index("Images"))
     qtbot.wait(50)  # a hidden page is disconnected
     model.layers.clear()
     for seed in (1, 2):
         model.add_labels(labels_of(seed))
     bench.show_page(STEPS.index("Outlines"))
-    qtbot.waitUntil(page.isVisible, timeout=5000)
+    qtbot.waitUntil(page.isVisible)
     assert bench.session.proposing.result is None
     assert page.proposals.pictures.count() == 0
     assert page.proposals.message.isHidden()
@@ -829,7 +829,7 @@ def test_the_outlines_status_depends_on_the_compared_images(bench, model, qtbot)
     assert (statuses["Images"].state, statuses["Outlines"].state) == ("open", "open")
     for seed in (3, 4):
         model.add_image(spots(seed, rows=4))
-    qtbot.waitUntil(lambda: page_statuses(session)["Images"].state == "done", timeout=5000)
+    qtbot.waitUntil(lambda: page_statuses(session)["Images"].state == "done")
     assert page_statuses(session)["Outlines"].state == "open"
     assert page_statuses(session)["Answer"].state == "stale"
 
@@ -842,7 +842,7 @@ def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
     assert "thirty comparisons" in page.message.text()
     press(page.run_button, qtbot)
     assert page.message.isHidden()
-    qtbot.waitUntil(lambda: session.trust.result is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: session.trust.result is not None)
     press(page.cancel_button, qtbot)
     wait_until_idle(session.trust, qtbot)
     assert page.message.text() == "Cancelled."
@@ -858,7 +858,7 @@ def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
     assert page.exceptions.isHidden() == (not others)
     assert study.summary().lower() == "; ".join([page.sentence.text().rstrip("."), *others]).lower() + "."
     set_choices(session.choices, rank=9)
-    qtbot.waitUntil(lambda: not page.stale.isHidden(), timeout=5000)
+    qtbot.waitUntil(lambda: not page.stale.isHidden())
     assert page.run_button.isHidden()  # since *Run again* is shown
 
 
@@ -893,7 +893,7 @@ def test_a_failed_study_is_to_be_checked(bench, qtbot, monkeypatch):
     monkeypatch.setattr(studying, "choices_of", fail)
     bench.show_page(STEPS.index("Trust"))
     press(bench.pages["Trust"].show_tab(0).run_button, qtbot)
-    qtbot.waitUntil(lambda: bench.headings["Trust"].text() == f"Trust\n{STATES['look']}", timeout=5000)
+    qtbot.waitUntil(lambda: bench.headings["Trust"].text() == f"Trust\n{STATES['look']}")
     assert "⚠ no memory left" in bench.headings["Trust"].toolTip()
 
 
@@ -912,7 +912,7 @@ def test_a_cancelled_export_leaves_no_folder_behind(bench_of_two, qtbot, monkeyp
     press(answer.paper, qtbot)
     task.cancel()
     cancelled.set()
-    qtbot.waitUntil(lambda: not task.threads, timeout=20_000)
+    qtbot.waitUntil(lambda: not task.threads)
     assert answer.results.message.text() == "Cancelled."
     assert folder.exists() == exists
 
@@ -941,11 +941,11 @@ def test_an_answer_shown_despite_faults_says_so(bench_of_two, qtbot, model):
     model.layers[1].data = model.layers[0].data.copy()
     answer = bench_of_two.page("Answer")
     session.comparison.run()
-    qtbot.waitUntil(lambda: session.explanation.result is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: session.explanation.result is not None)
     assert "No answer until" in answer.faults.label.text()
     assert "despite" not in answer.verdict.beside.text()
     press(answer.faults.button, qtbot)
-    qtbot.waitUntil(lambda: "No difference" in answer.verdict.sentence.text(), timeout=60_000)
+    qtbot.waitUntil(lambda: "No difference" in answer.verdict.sentence.text())
     assert "⚠ Shown despite faults of the outlines." in answer.verdict.beside.text()
 
 
@@ -956,14 +956,14 @@ def test_trust_is_dimmed_if_the_result_is_outdated(bench, qtbot):
     page = bench.pages["Trust"].show_tab(0)
     comparison.run()
     wait_until_idle(comparison, qtbot)
-    qtbot.waitUntil(lambda: page.position.isVisibleTo(page), timeout=5000)
+    qtbot.waitUntil(lambda: page.position.isVisibleTo(page))
     assert page.position.isEnabled()
     assert page.notes.isEnabled()
     comparison.exclude(3)
-    qtbot.waitUntil(lambda: not page.position.isEnabled(), timeout=5000)
+    qtbot.waitUntil(lambda: not page.position.isEnabled())
     assert not page.notes.isEnabled()
     comparison.exclude(3)
-    qtbot.waitUntil(lambda: page.position.isEnabled(), timeout=5000)
+    qtbot.waitUntil(lambda: page.position.isEnabled())
 
 
 def test_a_preview_is_in_the_cell_of_its_image(model, qtbot):
@@ -975,9 +975,9 @@ def test_a_preview_is_in_the_cell_of_its_image(model, qtbot):
     qtbot.addWidget(dock)
     session.segmentation.image.choose(model.layers["one"])
     wanted = {(0, 0): {"one", "segmentation preview"}, (0, 1): {"two", "two preview"}}
-    qtbot.waitUntil(lambda: cells(model) == wanted, timeout=10_000)
+    qtbot.waitUntil(lambda: cells(model) == wanted)
     session.segmentation.deactivate()
-    qtbot.waitUntil(lambda: [layer.name for layer in model.layers] == ["one", "two"], timeout=5000)
+    qtbot.waitUntil(lambda: [layer.name for layer in model.layers] == ["one", "two"])
     session.comparison.arrange(False)
     assert [layer.name for layer in model.layers] == ["one", "two"]
 
@@ -1050,7 +1050,7 @@ def test_a_selected_curve_is_highlighted_for_any_active_layer_until_esc(make_nap
     before = viewer.screenshot(canvas_only=True, flash=False)
     viewer.layers.selection.active = one  # napari highlights curves of the active layer only
     np.testing.assert_array_equal(before, viewer.screenshot(canvas_only=True, flash=False))
-    qtbot.waitUntil(lambda: bench.canvas_overlays.outlines is not None, timeout=5000)
+    qtbot.waitUntil(lambda: bench.canvas_overlays.outlines is not None)
     canvas, selection = bench.canvas_overlays.outlines.parentWidget(), bench.session.comparison.selection
     qtbot.keyClick(canvas, Qt.Key.Key_Escape)
     assert len(selection.rows) == 0
@@ -1071,7 +1071,7 @@ def test_proposals_are_unfolded_once_if_a_threshold_fragments_objects(model, qtb
     set_choices(bench.session.choices, smoothing=0.0)
     press(bench.next, qtbot)
     page, verdict = bench.page("Outlines").show_tab(0), bench.session.segmentation
-    qtbot.waitUntil(lambda: len(verdict.verdict.counts) == 2, timeout=10_000)
+    qtbot.waitUntil(lambda: len(verdict.verdict.counts) == 2)
     assert "are smaller than 16 px²" in page.verdict.text()
     assert page.other_ways.unfolded
     page.other_ways.heading.click()
@@ -1079,13 +1079,13 @@ def test_proposals_are_unfolded_once_if_a_threshold_fragments_objects(model, qtb
     set_choices(bench.session.choices, smoothing=0.1)
     assert "updating …" in page.count.text()  # the old numbers and text
     assert not page.verdict.isEnabled()
-    qtbot.waitUntil(page.verdict.isEnabled, timeout=10_000)
+    qtbot.waitUntil(page.verdict.isEnabled)
     assert "updating" not in page.count.text()
     assert not page.other_ways.unfolded  # the user has folded it
     # After leaving the page, it remains done or in need of review until the images change.
-    qtbot.waitUntil(lambda: "updating" not in page.count.text() and not verdict.previewer.busy, timeout=10_000)
+    qtbot.waitUntil(lambda: "updating" not in page.count.text() and not verdict.previewer.busy)
     bench.show_page(0)
-    qtbot.waitUntil(lambda: not verdict.verdict.counts, timeout=5000)
+    qtbot.waitUntil(lambda: not verdict.verdict.counts)
     assert page_statuses(bench.session)["Outlines"] == PageStatus(
         "look", verdict.cached_verdict().quality.findings[0].text
     )
@@ -1102,9 +1102,9 @@ def test_the_best_recipe_is_used_unless_the_user_has_chosen_one(model, qtbot, sh
     session, proposing = bench.session, bench.session.proposing
     press(bench.next, qtbot)
     page = bench.page("Outlines").show_tab(0)
-    qtbot.waitUntil(lambda: bench.next.text().startswith("Choosing"), timeout=5000)
+    qtbot.waitUntil(lambda: bench.next.text().startswith("Choosing"))
     assert not bench.next.isEnabled()  # a comparison now would use another recipe
-    qtbot.waitUntil(lambda: proposing.result is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: proposing.result is not None)
     assert session.choices.recipe == proposing.result.proposals[0].recipe
     assert session.choices.recipe.objects == "dark"
     assert page.other_ways.unfolded
@@ -1117,20 +1117,20 @@ def test_the_best_recipe_is_used_unless_the_user_has_chosen_one(model, qtbot, sh
     pictures = list(map(page.proposals.pictures.item, range(page.proposals.pictures.count())))
     assert len({item.text() for item in pictures}) == len(pictures) > 1
     assert all(item.toolTip().startswith(item.text()) for item in pictures)
-    qtbot.waitUntil(lambda: session.segmentation.verdict.counts == {"one": 9, "two": 9}, timeout=30_000)
-    qtbot.waitUntil(lambda: bench.next.isEnabled() and bench.next.text() == "Compare ›", timeout=5000)
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts == {"one": 9, "two": 9})
+    qtbot.waitUntil(lambda: bench.next.isEnabled() and bench.next.text() == "Compare ›")
     # Another image starts a new search, unless the user has chosen a recipe in between.
     before = proposing.result
     model.add_image(1 - spots(3, rows=3), name="three")
     session.design.write([(model.layers["three"], "group", "B")])
-    qtbot.waitUntil(lambda: proposing.result is not before and not proposing.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: proposing.result is not before and not proposing.busy)
     assert proposing.result.images == 3
     set_choices(session.choices, smoothing=0.5)
     chosen, before = session.choices.recipe, proposing.result
     model.layers.remove("three")
     model.add_image(1 - spots(4, rows=3), name="four")
     session.design.write([(model.layers["four"], "group", "B")])
-    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two", "four"}, timeout=30_000)
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two", "four"})
     assert not proposing.busy
     assert proposing.result is before
     assert session.choices.recipe == chosen
@@ -1140,8 +1140,8 @@ def outlines_page_of(bench, qtbot):
     """The bench's page *Outlines* after recipes were proposed and all images are previewed."""
     proposing, segmentation = bench.session.proposing, bench.session.segmentation
     press(bench.next, qtbot)
-    qtbot.waitUntil(lambda: proposing.result is not None or proposing.failed, timeout=60_000)
-    qtbot.waitUntil(lambda: not (proposing.busy or segmentation.is_preview_pending), timeout=30_000)
+    qtbot.waitUntil(lambda: proposing.result is not None or proposing.failed)
+    qtbot.waitUntil(lambda: not (proposing.busy or segmentation.is_preview_pending))
     return bench.page("Outlines").show_tab(0)
 
 
@@ -1170,7 +1170,7 @@ def test_a_blank_image_is_reported_once_and_others_get_proposals(model, qtbot, s
     assert lines_about("blank", page) == [said]
     page.live.click()  # without a preview, the proposals report it
     instead = [said.replace("blank:", "blank gives no outlines:") + "."]
-    qtbot.waitUntil(lambda: lines_about("blank", page) == instead, timeout=5000)
+    qtbot.waitUntil(lambda: lines_about("blank", page) == instead)
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -1183,7 +1183,7 @@ def test_a_comparison_failed_by_a_blank_image_flags_the_outlines(model, qtbot, s
     bench = shown(Bench(model))
     set_choices(bench.session.choices, **QUICK)
     outlines_page_of(bench, qtbot)
-    qtbot.waitUntil(bench.next.isEnabled, timeout=5000)
+    qtbot.waitUntil(bench.next.isEnabled)
     press(bench.next, qtbot)
     wait_until_idle(bench.session.comparison, qtbot)
     assert bench.session.comparison.failed
@@ -1237,16 +1237,16 @@ def test_nothing_is_proposed_if_the_recipe_is_given(model, qtbot, shown, compari
         show_given_result(comparison, model)
     before = session.choices.recipe
     press(bench.next, qtbot)
-    qtbot.waitUntil(lambda: len(session.segmentation.verdict.counts) >= 2, timeout=30_000)
+    qtbot.waitUntil(lambda: len(session.segmentation.verdict.counts) >= 2)
     assert not session.proposing.busy
     assert session.choices.recipe == before
-    qtbot.waitUntil(bench.next.isEnabled, timeout=5000)
+    qtbot.waitUntil(bench.next.isEnabled)
 
 
 def test_thumbnails_disappear_with_their_image(bench_of_two, model, qtbot):
     page = outlines_page_of(bench_of_two, qtbot)
     task = bench_of_two.session.proposing
-    qtbot.waitUntil(lambda: not task.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not task.busy)
     bench_of_two.go_to_next()
     wait_until_idle(bench_of_two.session.comparison, qtbot)
     assert page.proposals.pictures.count() > 1
@@ -1256,13 +1256,13 @@ def test_thumbnails_disappear_with_their_image(bench_of_two, model, qtbot):
     qtbot.wait(50)
     assert page.proposals.pictures.count() > 1
     model.layers.remove(pictured)
-    qtbot.waitUntil(lambda: page.proposals.pictures.count() == 0, timeout=5000)
+    qtbot.waitUntil(lambda: page.proposals.pictures.count() == 0)
 
 
 def test_no_thumbnails_of_an_image_removed_meanwhile(bench_of_two, model, qtbot):
     task = bench_of_two.session.proposing
     press(bench_of_two.next, qtbot)
-    qtbot.waitUntil(lambda: task.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: task.busy)
     model.layers.remove(task.current_inputs().layers[0][0]())
     wait_until_idle(task, qtbot)
     assert task.run_inputs is not None
@@ -1273,7 +1273,7 @@ def test_every_step_status_fits_into_its_heading(make_napari_viewer, qtbot):
     viewer = make_napari_viewer(show=True)  # with napari's style
     viewer.window.resize(1280, 800)
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
-    qtbot.waitUntil(lambda: bench.headings["Trust"].width() > 50, timeout=5000)
+    qtbot.waitUntil(lambda: bench.headings["Trust"].width() > 50)
     for state in STATES:
         for heading in bench.headings.values():
             heading.show_status(PageStatus(state))
@@ -1296,13 +1296,13 @@ def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot):
         assert len(tour.text.text().split()) <= 40
         qtbot.keyClick(tour, Qt.Key.Key_Right)
     assert seen == list(STEPS)
-    qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
+    qtbot.waitUntil(lambda: not bench.window().findChildren(Tour))
     wait_until_idle(bench.session.comparison, qtbot)
     assert bench.session.comparison.result is not None
     bench.start_tour()
     (tour,) = bench.window().findChildren(Tour)
     qtbot.keyClick(tour, Qt.Key.Key_Escape)
-    qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
+    qtbot.waitUntil(lambda: not bench.window().findChildren(Tour))
     assert bench.session.choices.recipe.method == "otsu"
     viewer.layers.clear()
     bench.start_tour()  # with its own image pair and a suitable threshold
@@ -1319,11 +1319,11 @@ def test_the_tour_stays_in_the_window_and_ends_with_the_bench(viewer, qtbot):
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
     bench.start_tour()
     (tour,) = window.findChildren(Tour)
-    qtbot.waitUntil(lambda: tour.x() > 500, timeout=5000)
+    qtbot.waitUntil(lambda: tour.x() > 500)
     window.resize(700, 600)
-    qtbot.waitUntil(lambda: window.rect().contains(tour.geometry()), timeout=5000)
+    qtbot.waitUntil(lambda: window.rect().contains(tour.geometry()))
     bench.parentWidget().hide()  # as by the button in its title bar
-    qtbot.waitUntil(lambda: not window.findChildren(Tour), timeout=5000)
+    qtbot.waitUntil(lambda: not window.findChildren(Tour))
 
 
 def test_manual_outlines_are_in_the_cell_of_their_image(model, qtbot):
@@ -1346,9 +1346,9 @@ def test_examples_and_corrections_are_in_the_cell_of_their_image(bench_of_two, m
     wait_until_idle(session.inspection, qtbot)
     session.inspection.next()
     session.inspection.fix("delete")
-    qtbot.waitUntil(lambda: not session.inspection.update_runner.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not session.inspection.update_runner.busy)
     mine = {"one", "one examples", "one corrected", "one inspected"}
-    qtbot.waitUntil(lambda: len(cells(model)) == 2 and mine <= cells(model)[0, 0], timeout=5000)
+    qtbot.waitUntil(lambda: len(cells(model)) == 2 and mine <= cells(model)[0, 0])
     assert captions(model) == {(0, 0): "A · one corrected", (0, 1): "B · two"}
     over = [layer.name for layer in model.layers if layer.name in mine]
     assert over.index("one") < over.index("one corrected") < over.index("one inspected")
@@ -1367,9 +1367,9 @@ def test_corrected_labels_are_above_those_they_replace(model, qtbot):
     wait_until_idle(session.inspection, qtbot)
     session.inspection.go_to(0)
     session.inspection.fix("delete")
-    qtbot.waitUntil(lambda: not session.inspection.update_runner.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not session.inspection.update_runner.busy)
     names = ["field", "masks", "masks corrected", "masks inspected"]
-    qtbot.waitUntil(lambda: [layer.name for layer in model.layers if layer.name in names] == names, timeout=5000)
+    qtbot.waitUntil(lambda: [layer.name for layer in model.layers if layer.name in names] == names)
     assert captions(model) == {(0, 0): "B · masks corrected"}
     bench.session.deactivate()
 
@@ -1380,7 +1380,7 @@ def test_file_errors_are_visible_on_the_answer_page(bench_of_two, shown, tmp_pat
     said = bench_of_two.page("Answer").results.message
     assert not said.isVisible()
     bench_of_two.session.comparison.open(tmp_path / "gone.comparison.npz")
-    qtbot.waitUntil(lambda: "gone.comparison.npz cannot be opened" in said.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "gone.comparison.npz cannot be opened" in said.text())
     assert said.isVisible()
 
 
@@ -1391,9 +1391,9 @@ def test_images_are_shown_as_large_as_the_canvas_allows(bench_of_two, model, qtb
         for row in (0, 1):
             page.table.item(row, page.table.columnCount() - 1).setText("0.01 mm")
         model.canvas.size = 900, 400
-        qtbot.waitUntil(lambda: set(cells(model)) == {(0, 0), (1, 0)}, timeout=5000)
+        qtbot.waitUntil(lambda: set(cells(model)) == {(0, 0), (1, 0)})
         side = np.ptp(model.layers["one"].extent.world, axis=0)[0]
-        qtbot.waitUntil(lambda: model.scene.camera.zoom * side > 300, timeout=5000)
+        qtbot.waitUntil(lambda: model.scene.camera.zoom * side > 300)
     bench_of_two.hide()
     bench_of_two.session.comparison.arrange(False)
     assert grid_of(model).shape == (-1, -1)
@@ -1402,7 +1402,7 @@ def test_images_are_shown_as_large_as_the_canvas_allows(bench_of_two, model, qtb
 def test_painting_does_not_hide_an_adjacent_image(bench_of_two, model, qtbot):
     model.layers["two"].translate = 0, 500
     page = bench_of_two.page("Outlines").show_tab(0)
-    qtbot.waitUntil(lambda: not grid_of(model).enabled, timeout=5000)
+    qtbot.waitUntil(lambda: not grid_of(model).enabled)
     bench_of_two.session.segmentation.image.choose(model.layers["one"])
     press(page.by_example.paint, qtbot)
     assert model.layers["two"].visible

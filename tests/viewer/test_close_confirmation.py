@@ -66,7 +66,7 @@ def test_quitting_asks_once_and_closing_a_window_leaves_the_other(
 
     # napari's menu and keys ask their own question, in a window without a page, once it has the focus.
     one.activateWindow()
-    qtbot.waitUntil(one.isActiveWindow, timeout=5000)
+    qtbot.waitUntil(one.isActiveWindow)
     (question,) = ask_and_answer(lambda: one.close(quit_app=True, confirm_need=True), "Cancel")
     assert question.endswith(f"\n⚠ {elsewhere(UNSAVED)}")
     (question,) = ask_and_answer(lambda: one.close(confirm_need=True), "Cancel")
@@ -74,10 +74,10 @@ def test_quitting_asks_once_and_closing_a_window_leaves_the_other(
 
     dock = open_answer(first, qtbot)
     other.activateWindow()
-    qtbot.waitUntil(other.isActiveWindow, timeout=5000)
+    qtbot.waitUntil(other.isActiveWindow)
     monkeypatch.setattr(comparing, "compare_groups", slow)
     dock.run_button.click()  # while the second window is active
-    qtbot.waitUntil(lambda: "Counting" in dock.step.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "Counting" in dock.step.text())
     (question,) = ask_and_answer(lambda: one.close(confirm_need=True), "Cancel")
     assert question.endswith(f"\n⚠ {RUNNING}")
     (question,) = ask_and_answer(lambda: other.close(quit_app=True, confirm_need=True), "Cancel")
@@ -96,5 +96,5 @@ def test_quitting_asks_once_and_closing_a_window_leaves_the_other(
     assert not grid_of(second).enabled
     assert dock.state == "running"
     reached = dock.task.step
-    qtbot.waitUntil(lambda: dock.task.step is not reached, timeout=5000)
+    qtbot.waitUntil(lambda: dock.task.step is not reached)
     dock.cancel()

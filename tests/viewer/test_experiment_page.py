@@ -229,7 +229,7 @@ def test_covariates_interactions_and_restoring_a_result(model, qtbot, tmp_path, 
     other.layers["image 3"].data[:20] = 0
     other.layers["image 3"].refresh()
     other.layers["image 3"].events.data()
-    qtbot.waitUntil(lambda: "image 3 was changed" in third.stale.label.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "image 3 was changed" in third.stale.label.text())
     session.detach(session.comparison)
     again.detach(again.comparison)
 
@@ -284,7 +284,7 @@ def test_position_dependence_is_shown_for_two_images(model, qtbot):
     session.attach(session.comparison)
     session.comparison.run()
     wait_until_idle(session.comparison, qtbot)
-    qtbot.waitUntil(lambda: "on position within the images" in page.position.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "on position within the images" in page.position.text())
     assert page.position.text()[0] in "⚠✓"
     session.comparison.run()
     wait_until_idle(session.comparison, qtbot)

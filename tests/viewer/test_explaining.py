@@ -84,10 +84,10 @@ def test_a_run_can_be_cancelled(ready, qtbot, monkeypatch):
 
     monkeypatch.setattr(explaining, "explain", slow)
     ready.run()
-    qtbot.waitUntil(lambda: ready.step.name == "counting", timeout=5000)
+    qtbot.waitUntil(lambda: ready.step.name == "counting")
     ready.cancel()
     assert (ready.busy, ready.message, ready.result) == (False, "Cancelled.", None)
-    qtbot.waitUntil(lambda: not ready.threads, timeout=1000)
+    qtbot.waitUntil(lambda: not ready.threads)
 
 
 def test_an_error_is_reported_and_keeps_the_previous_explanation(explained_task, qtbot, monkeypatch):
@@ -136,9 +136,9 @@ def test_changes_since_the_comparison_are_reported(compared, model, qtbot):
     compared.changed.connect(lambda: told.append(compared.changed_since()))
     pixels = model.layers["one"].data
     model.layers["one"].data = spots(7)
-    qtbot.waitUntil(lambda: told[-1:] == [["one was changed"]], timeout=2000)
+    qtbot.waitUntil(lambda: told[-1:] == [["one was changed"]])
     model.layers["one"].data = pixels
-    qtbot.waitUntil(lambda: told[-1:] == [[]], timeout=2000)
+    qtbot.waitUntil(lambda: told[-1:] == [[]])
     compared.choices.set(settings=replace(QUICK, rank=9))
     assert told[-1] == ["rank was 10 and is 9"]
     run_anew(compared, qtbot)

@@ -194,7 +194,7 @@ def test_the_camera_moves_only_for_selections_outside_the_canvas(finished_dock, 
     row = int(explorer.table.curves.order[0])
     outline = finished_dock.comparison.curves.outline(row)
     middle = (outline.min(axis=0) + outline.max(axis=0)) / 2
-    qtbot.waitUntil(lambda: np.allclose(model.scene.camera.center[-2:], middle), timeout=5000)
+    qtbot.waitUntil(lambda: np.allclose(model.scene.camera.center[-2:], middle))
     assert model.scene.camera.zoom > zoom
 
 
@@ -222,7 +222,7 @@ def test_another_result_clears_the_selection_and_connects_once(finished_dock, ex
 def test_reopening_connects_once(finished_dock, model, qtbot):
     finished_dock.show()
     finished_dock.hide()
-    qtbot.waitUntil(lambda: not finished_dock.session.design.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not finished_dock.session.design.is_connected)
     assert own_callbacks(model.mouse_drag_callbacks) == []
     assert own_callbacks(model.mouse_move_callbacks) == []
     finished_dock.show()
@@ -307,7 +307,7 @@ def test_an_excluded_curve_is_omitted_from_the_next_run_and_can_be_restored(fini
     assert curves_of(model, "one").features["excluded"].tolist() == [index == 4 for index in range(number)]
     assert np.asarray(curves_of(model, "one").face_color)[4, 3] == 0
     assert "1 curve excluded manually" in finished_dock.excluded.label.text()
-    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+    with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.stale.button, qtbot)
     assert finished_dock.state == "done"
     assert one not in finished_dock.result.a.ids
@@ -374,7 +374,7 @@ def shown(bare_dock, qtbot):
     with qtbot.waitExposed(bare_dock):
         bare_dock.show()
     bare_dock.activateWindow()
-    qtbot.waitUntil(bare_dock.isActiveWindow, timeout=3000)
+    qtbot.waitUntil(bare_dock.isActiveWindow)
     return bare_dock
 
 

@@ -39,7 +39,7 @@ def inspected(qtbot):
         tasks.append((model, task))
         task.activate()
         task.run()
-        qtbot.waitUntil(lambda: not task.busy, timeout=30_000)
+        qtbot.waitUntil(lambda: not task.busy)
         assert task.result is not None, task.message
         return session
 
@@ -50,7 +50,7 @@ def inspected(qtbot):
 
 def done(task, qtbot, action):
     action()
-    qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.update_runner.busy)
 
 
 def test_corrections_save_themselves_and_come_back(labels_file, inspected, qtbot):
@@ -112,7 +112,7 @@ def test_closing_warns_of_everything_made_by_hand(model, qtbot, tmp_path):
     session.design.write([(one, "group", "wild type")])
     assert loss_warnings(session) == [close_confirmation.GROUPS]
     session.design_work.save(tmp_path / "design.csv")
-    qtbot.waitUntil(lambda: not session.design_work.busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not session.design_work.busy)
     assert loss_warnings(session) == []
     session.segmentation.activate()
     session.segmentation.image.choose(one)
@@ -124,7 +124,7 @@ def test_closing_warns_of_everything_made_by_hand(model, qtbot, tmp_path):
     task.activate()
     task.a.choose(model.layers["nuclei"])
     task.run()
-    qtbot.waitUntil(lambda: not task.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.busy)
     task.go_to(0)
     done(task, qtbot, task.fix)
     assert "in no file yet" in task.saved_as

@@ -43,7 +43,7 @@ def exclude(dock, row, excluded=True):
 
 def pressed(button, dock, qtbot):
     assert button.isEnabled(), dock.reason.text()
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    with qtbot.waitSignal(dock.finished):
         press(button, qtbot)
 
 
@@ -138,9 +138,9 @@ def test_changes_outdate_an_inspection_until_undone(inspected, qtbot):
         (lambda: setattr(one, "scale", (1, 1)), lambda: setattr(one, "scale", (0.5, 0.5)), "one was changed"),
     ):
         change()
-        qtbot.waitUntil(lambda words=words: words in out_of_date(dock), timeout=2000)
+        qtbot.waitUntil(lambda words=words: words in out_of_date(dock))
         back()
-        qtbot.waitUntil(lambda: not out_of_date(dock), timeout=2000)
+        qtbot.waitUntil(lambda: not out_of_date(dock))
     viewer.layers.remove(two)
     assert "other layers are chosen" in out_of_date(dock)
     pressed(dock.stale.button, dock, qtbot)
@@ -151,11 +151,11 @@ def test_changes_outdate_an_inspection_until_undone(inspected, qtbot):
 def test_a_closed_inspection_detects_changes_on_reopening(make_napari_viewer, qtbot):
     show_docks(viewer := make_napari_viewer())
     _, dock = inspect(viewer, qtbot)
-    qtbot.waitUntil(dock.isVisible, timeout=2000)
+    qtbot.waitUntil(dock.isVisible)
     layer = viewer.layers["one"]
     before = len(layer.events.data.callbacks)
     dock.parentWidget().close()
-    qtbot.waitUntil(lambda: not dock.inspection.a.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.inspection.a.is_connected)
     assert len(layer.events.data.callbacks) < before
     layer.data = layer.data[::-1]
     dock.parentWidget().show()
@@ -240,7 +240,7 @@ def test_annotators_are_compared_and_their_consensus_corrected_and_saved(viewer,
     assert np.array_equal(read_image(tmp_path / "consensus.tif").pixels > 0, (one > 0) | (added > 0))
     listed = dock.queue.model.rowCount()
     dock.inspection.fix("delete")
-    qtbot.waitUntil(lambda: dock.queue.model.rowCount() == listed - 1, timeout=30_000)
+    qtbot.waitUntil(lambda: dock.queue.model.rowCount() == listed - 1)
     assert text(dock, 0, "why") == "marked by 2 of 3: Ada, Cem"
     assert "consensus corrected" in viewer.layers
     assert dock.sets.text() == "Ada, Ben, Cem"  # which no annotator made
@@ -306,7 +306,7 @@ def test_a_reopened_dock_shows_the_previous_result(model, qtbot):
     assert before[1] == "1 of 73 reviewed: 1 wrong"
     assert before[2]
     dock.deleteLater()
-    qtbot.waitUntil(lambda: not dock.inspection.a.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.inspection.a.is_connected)
     again = InspectCurves(model)
     qtbot.addWidget(again)
     assert [again.a.currentText(), again.b.currentText()] == ["one", "two"]
@@ -339,11 +339,11 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     task, queue = dock.inspection, dock.queue
     task.a.choose(viewer.layers["nuclei"])
     pressed(dock.run_button, dock, qtbot)
-    qtbot.waitUntil(dock.isVisible, timeout=2000)
+    qtbot.waitUntil(dock.isVisible)
     canvas = viewer.window._qt_viewer.canvas.native
 
     def renewed():
-        qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=20_000)
+        qtbot.waitUntil(lambda: not task.update_runner.busy)
 
     rows = [text(dock, row, "label") for row in range(3)]
     assert set(rows) == {"99", "28", "none"}
@@ -351,7 +351,7 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     assert (task.row, queue.table.currentIndex().row()) == (0, 0)
     queue.table.setFocus()
     viewer.window._qt_window.activateWindow()
-    qtbot.waitUntil(lambda: QApplication.focusWidget() is queue.table, timeout=3000)
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is queue.table)
     qtbot.keyClick(queue.table, Qt.Key.Key_N)
     assert task.row == 1
     task.go_to(rows.index("28"))
@@ -382,7 +382,7 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     assert (viewer.layers.selection.active, copy.mode, copy.selected_label) == (copy, "paint", label)
     where = np.argwhere(copy.data == label).min(axis=0) - 2
     copy.paint(where, label)
-    qtbot.waitUntil(lambda: len(task.review.corrected[0].changes) == 4, timeout=5000)
+    qtbot.waitUntil(lambda: len(task.review.corrected[0].changes) == 4)
     renewed()
     press(queue.undo_button, qtbot)
     renewed()
@@ -395,11 +395,11 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     press(queue.wrong_button, qtbot)
     assert "1 right, 1 wrong, 3 corrected" in queue.progress.text()  # one of them was deleted
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "no folder" / "nuclei.tif"), ""))
-    with qtbot.waitSignal(dock.finished, timeout=20_000):
+    with qtbot.waitSignal(dock.finished):
         press(queue.save_button, qtbot)
     assert "nuclei.tif cannot be written: No such file" in dock.message.text()
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "nuclei.tif"), ""))
-    with qtbot.waitSignal(dock.finished, timeout=20_000):
+    with qtbot.waitSignal(dock.finished):
         press(queue.save_button, qtbot)
     saved = read_image(tmp_path / "nuclei.tif")
     np.testing.assert_array_equal(saved.pixels, copy.data)
@@ -413,6 +413,6 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
         press(queue.undo_button, qtbot)
         qtbot.waitUntil(lambda: not task.busy)
     renewed()
-    with qtbot.waitSignal(dock.finished, timeout=20_000):
+    with qtbot.waitSignal(dock.finished):
         press(queue.save_button, qtbot)
     np.testing.assert_array_equal(read_image(tmp_path / "nuclei.tif").pixels, given)

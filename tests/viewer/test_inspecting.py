@@ -48,7 +48,7 @@ def pair(task, model, qtbot):
 def ended(task, qtbot, start):
     assert not task.blocking_reason()
     start()
-    qtbot.waitUntil(lambda: not task.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.busy)
 
 
 def reasons(task):
@@ -200,7 +200,7 @@ def test_layers_are_not_kept_alive(pair, model, qtbot):
 def test_layers_deleted_while_others_are_added_stay_deleted(pair, model, qtbot, monkeypatch, taken):
     monkeypatch.setattr(JobRunner, "turn_pause_ms", 10**7)
     pair.run()
-    qtbot.waitUntil(lambda: pair.step.name == "inspecting two" and pair.delivering, timeout=20_000)
+    qtbot.waitUntil(lambda: pair.step.name == "inspecting two" and pair.delivering)
     for _ in range(taken):
         pair.advance(pair.steps)
     mine = [layer for layer in model.layers if layer.name.endswith("inspected")]
@@ -208,7 +208,7 @@ def test_layers_deleted_while_others_are_added_stay_deleted(pair, model, qtbot, 
         model.layers.remove(layer)
     monkeypatch.undo()
     pair.advance(pair.steps)
-    qtbot.waitUntil(lambda: not pair.busy, timeout=5000)
+    qtbot.waitUntil(lambda: not pair.busy)
     assert not pair.blocking_reason()
     assert not [layer for layer in mine if layer in model.layers]
 
@@ -309,7 +309,7 @@ def reviewed(task, model, qtbot):
 
 def fixed(task, qtbot, *options):
     task.fix(*options)
-    qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.update_runner.busy)
 
 
 def test_a_correction_changes_a_copy_and_retraces_its_outline(reviewed, model, qtbot):
@@ -328,7 +328,7 @@ def test_a_correction_changes_a_copy_and_retraces_its_outline(reviewed, model, q
     assert now.features.loc[now.features["excluded"], "id"].tolist() == [10]
     assert reviewed.changed_since() == []
     reviewed.undo()
-    qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
     np.testing.assert_array_equal(copy.data, given)
     assert reasons(reviewed)[ODD].startswith("hole: ")
     reviewed.undo()
@@ -589,7 +589,7 @@ def test_rerunning_an_inspection_resumes_corrections_verdicts_and_undo(reviewed,
         reviewed.undo()
     assert reviewed.message == ""
     np.testing.assert_array_equal(model.layers["nuclei corrected"].data, model.layers["nuclei"].data)
-    qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
     assert reviewed.current == deleted
     assert reviewed.row >= 0
     reviewed.choices.design.disconnect_events()
@@ -665,9 +665,9 @@ def test_a_suggested_fix_right_after_an_undo_waits_for_the_reasons(reviewed, qtb
     assert not reviewed.review.reasons(reviewed.current).startswith("hole")  # of the filled label
     reviewed.fix()
     assert reviewed.review.corrected[0].changes == []
-    qtbot.waitUntil(lambda: reviewed.review.corrected[0].changes != [], timeout=30_000)
+    qtbot.waitUntil(lambda: reviewed.review.corrected[0].changes != [])
     assert reviewed.review.corrected[0].log["action"].tolist() == ["fill holes"]
-    qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
     assert reviewed.message == ""
 
 
@@ -678,7 +678,7 @@ def test_a_waiting_fix_is_dropped_by_another_undo(reviewed, qtbot):
     reviewed.undo()
     reviewed.fix()
     reviewed.undo()
-    qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
     assert reviewed.review.corrected[0].changes == []
 
 
@@ -705,10 +705,10 @@ def test_undoing_strokes_in_napari_undoes_corrections(reviewed, model, qtbot):
     fixed(reviewed, qtbot)
     copy = model.layers["nuclei corrected"]
     paint(copy, 3)
-    qtbot.waitUntil(lambda: len(reviewed.review.corrected[0].changes) == 2, timeout=5000)
+    qtbot.waitUntil(lambda: len(reviewed.review.corrected[0].changes) == 2)
     copy.undo()
     assert copy.data[2, 2] == 0
-    qtbot.waitUntil(lambda: reviewed.review.corrected[0].labels[2, 2] == 0, timeout=5000)
+    qtbot.waitUntil(lambda: reviewed.review.corrected[0].labels[2, 2] == 0)
     np.testing.assert_array_equal(reviewed.review.corrected[0].labels, copy.data)
 
 
@@ -809,7 +809,7 @@ def test_the_log_of_a_stack_matches_the_file_and_continues(in_stack, model, qtbo
     on(10, "split")
     on(12, "delete")
     task.undo()
-    qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.update_runner.busy)
     pixels, log = saved_stack(task, qtbot, tmp_path)
     highest = int(given.max())
     told = [["fill holes", str(ODD)], ["merge", "10, 11"], ["split", f"10, {highest + 1}"]]
@@ -857,7 +857,7 @@ def test_a_stroke_is_kept_where_corrected_planes_cross(task, model, qtbot):
         columns = np.nonzero(copy.data[row] == 0)[0][:3]
         copy.data_setitem((np.full(3, row), columns), 10)
         copy.events.paint(value=[])
-        qtbot.waitUntil(lambda: (flat.data[middle] == upright.data[10]).all(), timeout=5000)
+        qtbot.waitUntil(lambda: (flat.data[middle] == upright.data[10]).all())
         assert (copy.data[row, columns] == 10).all()
 
 
@@ -879,7 +879,7 @@ def test_undoing_a_correction_after_a_rerun_removes_its_verdict(reviewed, qtbot,
     fixed(reviewed, qtbot, action)
     ended(reviewed, qtbot, reviewed.run)
     reviewed.undo()
-    qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
     assert reviewed.current == (0, ODD)
     assert reviewed.rows["mark"].tolist() == [""] * len(reviewed.rows)
     assert reviewed.ticks.table is None
@@ -888,14 +888,14 @@ def test_undoing_a_correction_after_a_rerun_removes_its_verdict(reviewed, qtbot,
 def test_verdicts_and_corrections_made_during_a_rerun_are_kept(reviewed, model, qtbot):
     fixed(reviewed, qtbot)
     reviewed.run()
-    qtbot.waitUntil(lambda: reviewed.threads == 1, timeout=30_000)
+    qtbot.waitUntil(lambda: reviewed.threads == 1)
     reviewed.go_to(reviewed.rows.index[reviewed.rows["mark"] == ""][0])
     reviewed.tick(wrong=False)
     reviewed.fix("delete")
     paint(model.layers["nuclei corrected"], 3)
     counts, changes = reviewed.review.counts(), 3
-    qtbot.waitUntil(lambda: not reviewed.busy, timeout=30_000)
-    qtbot.waitUntil(lambda: not reviewed.update_runner.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not reviewed.busy)
+    qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
     own = reviewed.review.corrected[0]
     assert len(own.changes) == changes
     assert model.layers["nuclei corrected"].data[2, 2] == 3

@@ -75,13 +75,13 @@ def ready(request, model, qtbot, monkeypatch):
     with qtbot.waitExposed(dock):
         dock.show()
     dock.activateWindow()
-    qtbot.waitUntil(dock.isActiveWindow, timeout=3000)
+    qtbot.waitUntil(dock.isActiveWindow)
     return dock, getattr(dock, button), control(dock)
 
 
 def settle(dock, qtbot):
     dock.hide()
-    qtbot.waitUntil(lambda: not dock.busy and not dock.task.threads, timeout=5000)
+    qtbot.waitUntil(lambda: not dock.busy and not dock.task.threads)
 
 
 def focused(dock):
@@ -136,7 +136,7 @@ def test_enter_runs_and_escape_cancels_from_another_control(ready, qtbot, key):
     qtbot.keyClick(control, key)
     assert dock.busy
     qtbot.keyClick(focused(dock), key)  # a second run is not started meanwhile
-    qtbot.waitUntil(lambda: dock.task.threads == 1, timeout=5000)
+    qtbot.waitUntil(lambda: dock.task.threads == 1)
     qtbot.keyClick(focused(dock), Qt.Key.Key_Escape)
     assert not dock.busy
 
@@ -160,11 +160,11 @@ def test_escape_works_after_a_click_on_the_canvas_without_scrolling(dock, viewer
     with qtbot.waitExposed(window):
         window.show()
     window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow, timeout=3000)
+    qtbot.waitUntil(window.isActiveWindow)
     monkeypatch.setattr(comparing, "robustness_of", slow)
     bar = dock.scroll.verticalScrollBar()
     dock.numbers.fold(False)
-    qtbot.waitUntil(lambda: bar.maximum() > 300, timeout=3000)
+    qtbot.waitUntil(lambda: bar.maximum() > 300)
     bar.setValue(0)
     dock.scroll.ensureWidgetVisible(dock.results.check)
     dock.results.check.setFocus()
@@ -264,7 +264,7 @@ def bench(beside, viewer, qtbot):
     with qtbot.waitExposed(window):
         show_docks(viewer)
     window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow, timeout=3000)
+    qtbot.waitUntil(window.isActiveWindow)
     return bench
 
 
@@ -302,7 +302,7 @@ def test_every_page_of_the_bench_has_a_free_shortcut(bench, viewer, qtbot):
         page = bench.pages[name]
         for tab in range(page.count() if isinstance(page, TabbedPage) else 1):
             part = page.show_tab(tab) if isinstance(page, TabbedPage) else page
-            qtbot.waitUntil(bench.next.isEnabled, timeout=60_000)  # on *Outlines* once the recipe is found
+            qtbot.waitUntil(bench.next.isEnabled)  # on *Outlines* once the recipe is found
             found = letters(part) + letters_of([button.text() for button in foot])
             assert len(found) == len(set(found)), (name, tab, sorted(found))
             assert not set(found) & taken, (name, tab, sorted(found))
@@ -329,7 +329,7 @@ def test_tab_visits_the_bench_in_reading_order_and_then_the_window(bench, viewer
     for section in bench.page("Outlines").findChildren(Section):
         section.fold(False)
     bench.show_page(STEPS.index("Outlines"))
-    qtbot.waitUntil(lambda: bench.next.isEnabled() and not bench.session.proposing.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: bench.next.isEnabled() and not bench.session.proposing.busy)
     (page,) = [one for one in bench.pages["Outlines"].findChildren(ScrollColumn) if one.isVisible()]
     last = bench.pages["Outlines"].show_tab(0).form.controls["holes"]
     bar = page.verticalScrollBar()
@@ -355,5 +355,5 @@ def test_enter_continues_and_focus_stays_in_the_bench(bench, viewer, qtbot):
     bench.next.setFocus()
     QTest.keyClick(bench.next, Qt.Key.Key_Return)
     assert bench.step == "Outlines"
-    qtbot.waitUntil(lambda: not bench.next.isEnabled(), timeout=5000)
+    qtbot.waitUntil(lambda: not bench.next.isEnabled())
     assert bench.headings["Outlines"].hasFocus()

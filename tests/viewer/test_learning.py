@@ -35,7 +35,7 @@ def session(model, qtbot):
 
 def ended(task, qtbot, start):
     start()
-    qtbot.waitUntil(lambda: not task.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.busy)
 
 
 def paint(session, count=5, seed=1, background=True):
@@ -56,7 +56,7 @@ def previewed(session, qtbot, change):
     came = []
     session.segmentation.verdict_changed.connect(lambda: came.append(1), check_nargs=False)
     change()
-    qtbot.waitUntil(lambda: bool(came), timeout=60_000)
+    qtbot.waitUntil(lambda: bool(came))
     return session.segmentation
 
 
@@ -93,7 +93,7 @@ def test_live_training_follows_strokes_and_undo(session, qtbot):
     session.learning.live = True
     counts = []
     for change in (lambda: layer.data_setitem(np.nonzero(TRUTH[1] == 4), 9), layer.undo):
-        with qtbot.waitSignal(session.learning.finished, timeout=30_000):
+        with qtbot.waitSignal(session.learning.finished):
             change()
         counts.append(session.learning.result.sources[0].objects)
     assert counts == [3, 2]
@@ -191,7 +191,7 @@ def test_corrected_labels_are_compared_instead_of_the_image(model, qtbot):
     bench.show_page(1)
     outlines, inspection = bench.pages["Outlines"].show_tab(0), session.inspection
     outlines.layer.setCurrentIndex(outlines.layer.findText("one"))
-    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"}, timeout=30_000)
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"})
     found = session.segmentation.verdict.counts["one"]
 
     ended(inspection, qtbot, lambda: press(outlines.by_example.correct, qtbot))
@@ -203,18 +203,18 @@ def test_corrected_labels_are_compared_instead_of_the_image(model, qtbot):
     label = int(inspection.rows.loc[inspection.rows["index"] >= 0, "label"].iloc[0])
     inspection.go_to(int(np.flatnonzero(inspection.rows["label"] == label)[0]))
     inspection.fix("delete")
-    qtbot.waitUntil(lambda: not inspection.update_runner.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not inspection.update_runner.busy)
     copy = model.layers["one corrected"]
     assert page.message.text() == "one corrected takes the place of one."
     assert session.design.sides() == ((copy,), (two,))
     assert [session.design.cell(copy, name) for name in ("group", "replicate")] == ["A", "m1"]
     assert session.design.cell(one, "group") == ""
     # The outlines to compare are the corrected ones, also after another change.
-    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.get("one corrected") == found - 1, timeout=30_000)
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.get("one corrected") == found - 1)
     assert page.queue.undo_button.isVisibleTo(page)
     press(page.queue.undo_button, qtbot)
-    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.get("one corrected") == found, timeout=30_000)
-    qtbot.waitUntil(lambda: not (inspection.update_runner.busy or session.segmentation.previewer.busy), timeout=30_000)
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.get("one corrected") == found)
+    qtbot.waitUntil(lambda: not (inspection.update_runner.busy or session.segmentation.previewer.busy))
 
     # Without corrections the image itself is compared again, in its original place in the table.
     bench.show()
@@ -225,7 +225,7 @@ def test_corrected_labels_are_compared_instead_of_the_image(model, qtbot):
     assert [session.design.cell(one, name) for name in ("group", "replicate")] == ["A", "m1"]
     assert page.message.text() == said
     assert bench.pages["Images"].message.text() == said
-    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"}, timeout=30_000)
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"})
 
 
 def test_images_unsuitable_for_training_are_reported(session, qtbot):
@@ -288,7 +288,7 @@ def test_outlines_drawn_on_a_figure_are_reported_in_the_preview(session, qtbot):
 def convert(task, qtbot, **options):
     """Use images as labels."""
     task.use_as_labels(**options)
-    qtbot.waitUntil(lambda: not task.converter.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not task.converter.busy)
 
 
 def test_labels_and_classes_opened_as_images_are_recognized(session, qtbot):
@@ -327,9 +327,9 @@ def test_images_of_labels_are_converted_in_a_window_that_draws_them(viewer, qtbo
     bench = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")[1]
     bench.show_page(1)
     page, task = bench.pages["Outlines"].show_tab(0), bench.session.segmentation
-    qtbot.waitUntil(page.labels.isVisible, timeout=30_000)
+    qtbot.waitUntil(page.labels.isVisible)
     press(page.labels.button, qtbot)
-    qtbot.waitUntil(lambda: not task.converter.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not task.converter.busy)
     qtbot.wait(500)
     chosen = [layer.name for side in bench.session.design.sides() for layer in side]
     assert chosen == ["one labels", "two labels"]
@@ -368,7 +368,7 @@ def test_painting_training_and_previewing_in_a_window(viewer, qtbot):
     _, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")
     panel, task = dock.by_example, dock.segmentation
     dock.layer.setCurrentIndex(dock.layer.findText("one"))
-    qtbot.waitUntil(lambda: bool(task.verdict.counts), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(task.verdict.counts))
     assert not panel.learn.isEnabled()
     assert "Paint about five whole objects" in panel.painted.text()
     for number in range(1, 5):
@@ -378,20 +378,20 @@ def test_painting_training_and_previewing_in_a_window(viewer, qtbot):
         place = np.argwhere(TRUTH[1] == number)
         layer.brush_size = int(np.sqrt(4 * len(place) / np.pi))
         layer.paint(place.mean(axis=0), layer.selected_label)
-    qtbot.waitUntil(lambda: panel.painted.text() == "Painted: 4 objects in one.", timeout=5000)
+    qtbot.waitUntil(lambda: panel.painted.text() == "Painted: 4 objects in one.")
     assert panel.learn.isEnabled()
     before = task.preview
     press(panel.learn, qtbot)
-    qtbot.waitUntil(lambda: "finds all objects" in panel.message.text() and task.preview is not before, timeout=30_000)
-    qtbot.waitUntil(lambda: not task.previewer.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: "finds all objects" in panel.message.text() and task.preview is not before)
+    qtbot.waitUntil(lambda: not task.previewer.busy)
     assert "two: 25 outlines" in dock.verdict.text()
     # Clicking a proposal replaces the model.
     press(dock.proposals.propose, qtbot)
-    qtbot.waitUntil(lambda: dock.proposals.pictures.count() > 1, timeout=60_000)
+    qtbot.waitUntil(lambda: dock.proposals.pictures.count() > 1)
     dock.proposals.pictures.itemClicked.emit(dock.proposals.pictures.item(0))
     assert dock.session.choices.recipe.find is None
     assert "is not in use" in panel.message.text()
-    qtbot.waitUntil(lambda: not task.previewer.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.previewer.busy)
 
 
 def test_renaming_keeps_an_image_recognized_as_labels(session, model, qtbot):
@@ -432,9 +432,9 @@ def test_choices_made_while_recipes_are_tried_are_kept(proposing, qtbot):
     task, choices = proposing.proposing, proposing.choices
     add_image(proposing, 1 - spots(1, rows=3), "one")
     add_image(proposing, 1 - spots(2, rows=3), "two")
-    qtbot.waitUntil(lambda: task.busy and task.step.name == "proposing recipes", timeout=30_000)
+    qtbot.waitUntil(lambda: task.busy and task.step.name == "proposing recipes")
     set_choices(choices, min_area=50.0, min_size=7)
-    qtbot.waitUntil(lambda: task.result is not None and not task.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: task.result is not None and not task.busy)
     assert choices.recipe.objects == "dark"
     assert (choices.recipe.min_area, choices.recipe.min_size) == (50, 7)
     assert task.status_text().startswith("The best of several tried on 2 images is used")
@@ -447,12 +447,12 @@ def test_recipes_are_tried_again_for_an_image_added_meanwhile(proposing, qtbot):
     task, image = proposing.proposing, 1 - spots(1, rows=3)
     add_image(proposing, image, "one")
     add_image(proposing, image, "two")
-    qtbot.waitUntil(lambda: task.result is not None and not task.is_choosing, timeout=60_000)
+    qtbot.waitUntil(lambda: task.result is not None and not task.is_choosing)
     for name in ("three", "four"):  # the same recipe is best for the same pixels: no preview follows
-        qtbot.waitUntil(lambda: not proposing.segmentation.is_preview_pending, timeout=30_000)
+        qtbot.waitUntil(lambda: not proposing.segmentation.is_preview_pending)
         image_of_name = add_image(proposing, image, name)
-        qtbot.waitUntil(lambda: task.busy and task.step.name == "proposing recipes", timeout=30_000)
-    qtbot.waitUntil(lambda: not task.is_choosing, timeout=60_000)
+        qtbot.waitUntil(lambda: task.busy and task.step.name == "proposing recipes")
+    qtbot.waitUntil(lambda: not task.is_choosing)
     assert weakref.ref(image_of_name) in task.run_inputs.layers[0]
 
 
@@ -460,11 +460,11 @@ def test_recipes_are_tried_again_if_the_page_was_left_meanwhile(proposing, qtbot
     task, segmentation = proposing.proposing, proposing.segmentation
     for number, name in enumerate(("one", "two")):
         add_image(proposing, 1 - spots(number, rows=3), name)
-    qtbot.waitUntil(lambda: task.busy and task.step.name == "proposing recipes", timeout=30_000)
+    qtbot.waitUntil(lambda: task.busy and task.step.name == "proposing recipes")
     for one in (task, segmentation):
         one.deactivate()
     assert not task.busy
     for one in (task, segmentation):
         one.activate()
-    qtbot.waitUntil(lambda: task.result is not None, timeout=30_000)
+    qtbot.waitUntil(lambda: task.result is not None)
     assert proposing.choices.recipe.objects == "dark"

@@ -29,8 +29,6 @@ from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.inputs import is_own
 from napari_shape_ensembles.viewer.task import JobRunner
 
-STALE_SOON = 2000
-
 
 def counts(viewer):
     """Numbers of callbacks connected to each event of the layer list, the selection, the sliders and the layers."""
@@ -87,7 +85,7 @@ def test_hidden_layers_remain_chosen_and_comparable(bare_dock, model, qtbot):
 
 
 def test_a_layer_deleted_during_a_run_does_not_disturb_it(bare_dock, model, qtbot):
-    with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
+    with qtbot.waitSignal(bare_dock.finished):
         press(bare_dock.run_button, qtbot)
         model.layers.remove("one")
     assert bare_dock.result is not None
@@ -124,7 +122,7 @@ def test_a_replacement_layer_is_chosen_and_makes_the_result_stale(bare_dock, mod
     assert chosen_names(bare_dock) == [["one"], ["two"]]
     assert bare_dock.state == "stale"
     press(bare_dock.stale.button, qtbot)
-    qtbot.waitUntil(lambda: bare_dock.state == "done", timeout=30_000)
+    qtbot.waitUntil(lambda: bare_dock.state == "done")
 
 
 def test_deleting_curves_keeps_the_result(bare_dock, model, qtbot):
@@ -168,12 +166,12 @@ def test_a_changed_layer_makes_the_result_stale_and_one_press_renews_it(bare_doc
     assert bare_dock.state == "done"
     assert bare_dock.stale.isHidden()
     change(model.layers["one"])
-    qtbot.waitUntil(lambda: not bare_dock.stale.isHidden(), timeout=STALE_SOON)
+    qtbot.waitUntil(lambda: not bare_dock.stale.isHidden())
     assert bare_dock.state == "stale"
     assert "one was changed" in bare_dock.stale.label.text()
     assert not bare_dock.results.table.isEnabled()
     model.layers["two"].units = model.layers["one"].units
-    with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
+    with qtbot.waitSignal(bare_dock.finished):
         press(bare_dock.stale.button, qtbot)
     assert bare_dock.state == "done"
     assert bare_dock.stale.isHidden()
@@ -199,9 +197,9 @@ def test_undoing_an_edit_makes_the_result_valid_again(model, qtbot):
     dock = open_answer(model, qtbot)
     run(dock, qtbot)
     painted.fill((8, 8), 20)
-    qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
+    qtbot.waitUntil(lambda: not dock.stale.isHidden())
     painted.undo()
-    qtbot.waitUntil(dock.stale.isHidden, timeout=STALE_SOON)
+    qtbot.waitUntil(dock.stale.isHidden)
     np.testing.assert_array_equal(painted.data, labels)
 
 
@@ -212,7 +210,7 @@ def test_moved_shapes_make_the_result_stale(model, qtbot):
     dock = open_answer(model, qtbot)
     run(dock, qtbot)
     shapes.data = [boxes[0] * 1.1, *boxes[1:]]
-    qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
+    qtbot.waitUntil(lambda: not dock.stale.isHidden())
 
 
 def test_excluding_shapes_makes_the_result_stale(model, qtbot):
@@ -222,13 +220,13 @@ def test_excluding_shapes_makes_the_result_stale(model, qtbot):
     dock = open_answer(model, qtbot)
     run(dock, qtbot)
     shapes.features = shapes.features.assign(excluded=[True] + [False] * 7)
-    qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
+    qtbot.waitUntil(lambda: not dock.stale.isHidden())
     run(dock, qtbot)
     assert len(dock.result.a) == 7
 
 
 def test_a_layer_edited_during_a_run_makes_its_result_stale(bare_dock, model, qtbot):
-    with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
+    with qtbot.waitSignal(bare_dock.finished):
         press(bare_dock.run_button, qtbot)
         model.layers["one"].data = spots(8)
     assert bare_dock.state == "stale"
@@ -271,7 +269,7 @@ def test_a_cancelled_run_releases_its_image_copies(bare_dock, qtbot, monkeypatch
     qtbot.waitUntil(lambda: len(copies) == 2)
     assert bare_dock.task.threads
     press(bare_dock.cancel_button, qtbot)
-    qtbot.waitUntil(lambda: not any(copy() is not None for copy in copies), timeout=3000)
+    qtbot.waitUntil(lambda: not any(copy() is not None for copy in copies))
 
 
 def test_a_run_waits_for_the_thread_of_a_cancelled_one(bare_dock, qtbot, monkeypatch):
@@ -286,12 +284,12 @@ def test_a_run_waits_for_the_thread_of_a_cancelled_one(bare_dock, qtbot, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(comparing, "compare_groups", stubborn)
         press(bare_dock.run_button, qtbot)
-        qtbot.waitUntil(lambda: bool(threads), timeout=2000)
+        qtbot.waitUntil(lambda: bool(threads))
         press(bare_dock.cancel_button, qtbot)
     assert threads == ["in"]
-    with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
+    with qtbot.waitSignal(bare_dock.finished):
         press(bare_dock.run_button, qtbot)
-        qtbot.waitUntil(lambda: len(threads) == 2, timeout=2000)
+        qtbot.waitUntil(lambda: len(threads) == 2)
     assert bare_dock.state == "done"
 
 
@@ -310,7 +308,7 @@ def test_a_multithreaded_step_is_cancelled_between_blocks(qtbot):
 
     background = JobRunner()
     background.begin(steps())
-    qtbot.waitUntil(lambda: bool(completed), timeout=2000)
+    qtbot.waitUntil(lambda: bool(completed))
     background.cancel()
     qtbot.wait(200)
     count = len(completed)
@@ -362,7 +360,7 @@ def test_opening_and_closing_leaves_no_callbacks(bare_dock, model, qtbot):
     before = counts(model)
     for _ in range(3):
         bare_dock.hide()
-        qtbot.waitUntil(lambda: not bare_dock.session.design.is_connected, timeout=2000)
+        qtbot.waitUntil(lambda: not bare_dock.session.design.is_connected)
         bare_dock.show()
     assert counts(model) == before
 
@@ -376,7 +374,7 @@ def test_a_closed_dock_is_disconnected(model, qtbot):
     run(dock, qtbot)
     assert sum(counts(model)) > sum(before)
     dock.hide()
-    qtbot.waitUntil(lambda: not dock.session.design.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.session.design.is_connected)
     for layer in list(dock.comparison.curves):
         model.layers.remove(layer)
     assert counts(model) == before
@@ -386,7 +384,7 @@ def test_reopening_detects_that_a_layer_was_changed(bare_dock, model, qtbot):
     bare_dock.show()
     run(bare_dock, qtbot)
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not bare_dock.session.design.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not bare_dock.session.design.is_connected)
     model.layers["one"].scale = (1, 1)
     bare_dock.show()
     assert bare_dock.state == "stale"
@@ -401,7 +399,7 @@ def test_closing_the_viewer_during_a_run_leaves_no_window_and_no_error(make_napa
     set_choices(dock.session.choices, permutations=100_000)
     windows = set(QApplication.topLevelWidgets())
     press(dock.run_button, qtbot)
-    qtbot.waitUntil(lambda: "Testing" in dock.step.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "Testing" in dock.step.text())
     viewer.close()
     qtbot.wait(500)
     assert set(QApplication.topLevelWidgets()) <= windows

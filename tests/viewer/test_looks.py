@@ -161,7 +161,7 @@ def pixels(image):
 def test_checkboxes_are_visible_in_both_themes(window, qtbot):
     window.add_image(spots(1, rows=4), name="one")
     _, dock = window.window.add_plugin_dock_widget("napari-shape-ensembles", "Inspect curves")
-    with qtbot.waitSignal(dock.finished, timeout=60_000):
+    with qtbot.waitSignal(dock.finished):
         press(dock.run_button, qtbot)
     table = dock.queue.table
     for theme in THEMES:

@@ -190,7 +190,7 @@ def test_worker_errors_are_raised_and_functions_released(qtbot):
     background = JobRunner()
     background.begin(steps())
     del failing
-    qtbot.waitUntil(lambda: bool(ended), timeout=5000)
+    qtbot.waitUntil(lambda: bool(ended))
     assert "the reason" in ended[0]
     wait_until_released(qtbot, alive)
 
@@ -219,7 +219,7 @@ def test_one_worker_at_a_time(qtbot):
     for _ in range(4):
         background.begin(steps())
         qtbot.wait(30)
-    qtbot.waitUntil(lambda: bool(ended), timeout=5000)
+    qtbot.waitUntil(lambda: bool(ended))
     assert max(most) == 1
 
 
@@ -275,7 +275,7 @@ def test_slow_work_never_runs_in_the_main_thread(bare_dock, qtbot, tmp_path, mon
     run(bare_dock, qtbot)
     path, task = tmp_path / "pair.comparison.npz", bare_dock.comparison
     for act in (partial(task.save, path), partial(task.open, path), task.check_robustness, task.overrule):
-        with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
+        with qtbot.waitSignal(bare_dock.finished):
             act()
     assert where == {name: {False} for name in where}
     assert len(where) == len(owners) + len(names)

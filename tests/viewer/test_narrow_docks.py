@@ -46,7 +46,7 @@ def unfolded(dock):
 
 
 def ended(signal, button, qtbot):
-    with qtbot.waitSignal(signal, timeout=60_000):
+    with qtbot.waitSignal(signal):
         press(button, qtbot)
 
 
@@ -86,7 +86,7 @@ def studied(dock, qtbot):
     if "sigmas" in dock.ranges:
         dock.ranges["sigmas"].setText("0-3")
     ended(dock.finished, dock.run_button, qtbot)
-    qtbot.waitUntil(lambda: not dock.drawing, timeout=20_000)
+    qtbot.waitUntil(lambda: not dock.drawing)
 
 
 PAGES = {

@@ -38,7 +38,7 @@ def opened(viewer, qtbot):
     else:
         qtbot.addWidget(dock := SegmentCurves(viewer))
     if dock.segmentation.image.chosen() is not None and dock.segmentation.preview is None:
-        with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        with qtbot.waitSignal(dock.previewed):
             pass
     return dock
 
@@ -46,7 +46,7 @@ def opened(viewer, qtbot):
 def turn(dock, qtbot, name, value):
     """Change a control like a user, and wait for the preview."""
     control = dock.form.controls[name]
-    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+    with qtbot.waitSignal(dock.previewed):
         if isinstance(control, QComboBox):
             control.setCurrentIndex(control.findData(value))
         elif isinstance(control, QCheckBox):
@@ -56,7 +56,7 @@ def turn(dock, qtbot, name, value):
 
 
 def committed(dock, qtbot):
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    with qtbot.waitSignal(dock.finished):
         press(dock.run_button, qtbot)
     return dock.result
 
@@ -67,7 +67,7 @@ def test_the_button_remains_visible_on_a_small_screen(make_napari_viewer, qtbot)
     dock = opened(viewer, qtbot)
     viewer.window.resize(1280, 800)
     for part in (dock.run_button, dock.settings.heading, dock.count):
-        qtbot.waitUntil(lambda part=part: part.isVisible() and not part.visibleRegion().isEmpty(), timeout=5000)
+        qtbot.waitUntil(lambda part=part: part.isVisible() and not part.visibleRegion().isEmpty())
 
 
 def test_a_preview_is_shown_before_committing(make_napari_viewer, qtbot):
@@ -104,14 +104,14 @@ def test_the_automatic_method_becomes_the_recipe_that_was_found(dock, viewer, qt
     assert dock.session.choices.recipe == best
     assert dock.form.controls["method"].currentData() == best.method
     viewer.layers["one"].data = np.zeros((50, 50))
-    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+    with qtbot.waitSignal(dock.previewed):
         dock.session.choices.set(recipe=Outlines(method="auto"))
     assert "every pixel is 0" in dock.message.text()
 
 
 def test_the_last_change_wins(dock, qtbot):
     box = dock.form.controls["min_area"]
-    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+    with qtbot.waitSignal(dock.previewed):
         for value in (100, 10_000, 200, 5000, 16):
             box.setValue(value)
     qtbot.wait(200)
@@ -159,7 +159,7 @@ def test_a_manual_threshold_is_kept_for_another_image(model, qtbot):
     turn(dock, qtbot, "method", "manual")
     guessed = dock.session.choices.recipe.threshold
     assert model.layers["one"].data.min() < guessed < model.layers["one"].data.max()
-    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+    with qtbot.waitSignal(dock.previewed):
         dock.segmentation.image.choose(model.layers["two"])
     assert dock.session.choices.recipe.threshold == dock.form.controls["threshold"].value() == guessed
 
@@ -176,12 +176,12 @@ def test_a_single_object(viewer, qtbot):
 
 def test_a_pixel_size_of_the_recipe_is_reported_and_can_be_reset(dock, qtbot):
     assert dock.form.more.isHidden()
-    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+    with qtbot.waitSignal(dock.previewed):
         dock.session.choices.set(recipe=Outlines(pixel_size=0.25, unit="nm"))
     assert "Pixel size = 0.25" in dock.form.more.label.text()
     assert "'nm'" in dock.form.more.label.text()
     assert "nm" in dock.sizes.labels[1]
-    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+    with qtbot.waitSignal(dock.previewed):
         dock.form.more.button.click()
     assert dock.session.choices.recipe == Outlines()
     assert "µm" in dock.sizes.labels[1]
@@ -191,13 +191,13 @@ def test_the_reason_for_a_failed_segmentation_is_shown(viewer, qtbot):
     viewer.add_image(np.zeros((40, 40)), name="empty")
     dock = opened(viewer, qtbot)
     if not dock.message.text():
-        with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        with qtbot.waitSignal(dock.previewed):
             pass
     assert "every pixel is 0" in dock.message.text()
     assert PREVIEW not in viewer.layers
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    with qtbot.waitSignal(dock.finished):
         press(dock.run_button, qtbot)
-    qtbot.waitUntil(lambda: not dock.segmentation.is_preview_pending, timeout=30_000)
+    qtbot.waitUntil(lambda: not dock.segmentation.is_preview_pending)
     said = "⚠ empty: every pixel is 0: objects cannot be told from background"
     assert [part.text() for part in (dock.verdict, dock.message) if part.text()] == [said]
 
@@ -206,15 +206,15 @@ def test_without_an_image_the_button_is_disabled(viewer, qtbot):
     dock = opened(viewer, qtbot)
     assert not dock.run_button.isEnabled()
     assert "Open an image" in dock.reason.text()
-    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+    with qtbot.waitSignal(dock.previewed):
         viewer.add_image(spots(1), name="one")
     assert dock.run_button.isEnabled()
 
 
 def test_the_preview_can_be_switched_off_and_deleted(dock, viewer, qtbot):
     dock.live.click()
-    qtbot.waitUntil(lambda: PREVIEW not in viewer.layers, timeout=5000)
-    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+    qtbot.waitUntil(lambda: PREVIEW not in viewer.layers)
+    with qtbot.waitSignal(dock.previewed):
         dock.live.click()
     viewer.layers.remove(PREVIEW)
     turn(dock, qtbot, "smoothing", 2.0)
@@ -224,11 +224,11 @@ def test_the_preview_can_be_switched_off_and_deleted(dock, viewer, qtbot):
 def test_renamed_replaced_and_deleted_images_are_followed(dock, viewer, qtbot):
     viewer.layers["one"].name = "first"
     assert dock.layer.currentText() == "first"
-    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+    with qtbot.waitSignal(dock.previewed):
         viewer.layers["first"].data = spots(2, rows=4)
     assert len(dock.segmentation.preview.diameters) == 16
     viewer.layers.remove("first")
-    qtbot.waitUntil(lambda: PREVIEW not in viewer.layers, timeout=5000)
+    qtbot.waitUntil(lambda: PREVIEW not in viewer.layers)
     assert dock.segmentation.image.chosen() is None
     assert not dock.run_button.isEnabled()
 
@@ -240,13 +240,13 @@ def test_a_closed_dock_is_disconnected_until_reopened(make_napari_viewer, qtbot)
     dock = opened(viewer, qtbot)
     dock.form.controls["min_area"].setValue(20)  # a preview is scheduled
     dock.parentWidget().close()
-    qtbot.waitUntil(lambda: not dock.segmentation.image.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.segmentation.image.is_connected)
     assert listeners(viewer, image) == before
     image.data = spots(2, rows=4)
     image.scale = (0.5, 0.5)
     qtbot.wait(300)
     assert [layer.name for layer in viewer.layers] == ["one"]
-    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+    with qtbot.waitSignal(dock.previewed):
         dock.parentWidget().show()
     assert len(dock.segmentation.preview.diameters) == 16
 
@@ -262,7 +262,7 @@ def test_the_displayed_plane_or_all_planes_of_a_stack_are_segmented(viewer, qtbo
     viewer.dims.set_point(0, 0)
     dock = opened(viewer, qtbot)
     first = dock.segmentation.preview.lines.copy()
-    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+    with qtbot.waitSignal(dock.previewed):
         viewer.dims.set_point(0, 1)
     assert not np.array_equal(first, dock.segmentation.preview.lines)
     dock.planes.setChecked(True)
@@ -302,10 +302,10 @@ def test_a_reopened_dock_shows_the_previous_state(model, qtbot):
     turn(dock, qtbot, "min_area", 10_000)
     dock.planes.setChecked(True)
     dock.deleteLater()
-    qtbot.waitUntil(lambda: PREVIEW not in model.layers, timeout=2000)
+    qtbot.waitUntil(lambda: PREVIEW not in model.layers)
     again = SegmentCurves(model)
     qtbot.addWidget(again)
-    with qtbot.waitSignal(again.previewed, timeout=30_000):
+    with qtbot.waitSignal(again.previewed):
         pass
     assert again.layer.currentText() == "1"
     assert again.form.value == Outlines(min_area=10_000)
@@ -319,7 +319,7 @@ def test_a_dock_destroyed_during_a_run_is_not_notified(model, qtbot):
     task = dock.segmentation
     dock.run()
     dock.deleteLater()
-    qtbot.waitUntil(lambda: not task.busy and not task.threads and not task.previewer.threads, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.busy and not task.threads and not task.previewer.threads)
     assert [layer.name for layer in model.layers] == ["one"]
 
 
@@ -330,7 +330,7 @@ def test_the_page_begins_with_the_active_layer(model, qtbot):
     assert dock.segmentation.image.chosen() is one
     dock.show()
     dock.hide()
-    qtbot.waitUntil(lambda: not dock.segmentation.image.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.segmentation.image.is_connected)
     model.layers.selection.active = two
     dock.show()
     assert dock.layer.currentText() == "2"
@@ -343,7 +343,7 @@ def test_the_recipe_is_shared_with_the_other_pages(model, qtbot):
         qtbot.addWidget(page)
     turn(segment, qtbot, "smoothing", 2.5)
     assert "image smoothing 2.5 px" in inspect.recipe.text()
-    with qtbot.waitSignal(segment.previewed, timeout=30_000):
+    with qtbot.waitSignal(segment.previewed):
         set_choices(segment.session.choices, min_area=10_000)
     assert segment.form.controls["min_area"].value() == 10_000
     assert "36 left out" in segment.count.text()
@@ -359,7 +359,7 @@ def test_settings_are_saved_and_loaded_in_the_dock(model, qtbot, answer, tmp_pat
     save.trigger()
     assert "Saved s.toml" in dock.message.text()
     turn(dock, qtbot, "min_area", 16)
-    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+    with qtbot.waitSignal(dock.previewed):
         load.trigger()
     assert "s.toml" in dock.message.text()
     assert dock.form.value.min_area == 10_000

@@ -228,7 +228,7 @@ def test_painted_outlines_behave_like_shapes(finished_dock, viewer, qtbot):
     assert finished_dock.state == "stale"
     selection.pick([])
     assert np.flatnonzero(drawn(one)[:, 3] == 0).tolist() == [4]
-    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+    with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.stale.button, qtbot)
     assert len(curves_of(viewer, "one").features) == first - 1
     assert [layer.name for layer in viewer.layers] == ["one", "two", "one curves", "two curves"]
@@ -241,12 +241,12 @@ def test_a_saved_comparison_opens_with_painted_outlines(qtbot, few, model, tmp_p
     run(dock, qtbot)
     before = [(layer.data[0], layer.extent.world, drawn(layer)) for layer in dock.comparison.curves]
     path = tmp_path / "pair.comparison.npz"
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    with qtbot.waitSignal(dock.finished):
         dock.comparison.save(path)
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    with qtbot.waitSignal(dock.finished):
         dock.comparison.open(path)
     by_dock = list(dock.comparison.curves)
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    with qtbot.waitSignal(dock.finished):
         model.open(path, plugin="napari-shape-ensembles")
     by_napari = list(dock.comparison.curves)
     assert not set(by_dock) & set(by_napari)
@@ -264,7 +264,7 @@ def test_a_saved_comparison_opens_with_painted_outlines(qtbot, few, model, tmp_p
     assert grid.enabled
     press_on_canvas(model, centre(by_napari[1], 5))
     dock.hide()
-    qtbot.waitUntil(lambda: own_callbacks(model.mouse_drag_callbacks) == [], timeout=2000)
+    qtbot.waitUntil(lambda: own_callbacks(model.mouse_drag_callbacks) == [])
     assert not grid.enabled
     assert list(model.layers) == order
 
@@ -307,11 +307,11 @@ def test_zoomed_in_the_outlines_themselves_are_drawn(closed_unasked, make_napari
     comparison = bench.session.comparison
     set_choices(bench.session.choices, permutations=99, landmarks=50, rank=10)
     comparison.run()
-    qtbot.waitUntil(lambda: comparison.result is not None and not comparison.busy, timeout=30_000)
-    qtbot.waitUntil(lambda: bench.canvas_overlays.outlines is not None and grid_of(viewer).enabled, timeout=5000)
+    qtbot.waitUntil(lambda: comparison.result is not None and not comparison.busy)
+    qtbot.waitUntil(lambda: bench.canvas_overlays.outlines is not None and grid_of(viewer).enabled)
     drawn = bench.canvas_overlays.outlines
     total = len(comparison.result.distances)
-    qtbot.waitUntil(lambda: len(drawn.shown) == total, timeout=5000)
+    qtbot.waitUntil(lambda: len(drawn.shown) == total)
     one = curves_of(viewer, "one")
     camera = viewer.scene.camera
     box = comparison.curves.outline(4)
@@ -325,9 +325,9 @@ def test_zoomed_in_the_outlines_themselves_are_drawn(closed_unasked, make_napari
         return viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
 
     painted = np.abs(seen(True) - seen(False)).sum(axis=-1) > 20
-    qtbot.waitUntil(lambda: not drawn.isVisible(), timeout=5000)
+    qtbot.waitUntil(lambda: not drawn.isVisible())
     one.visible = curves_of(viewer, "two").visible = True
-    qtbot.waitUntil(drawn.isVisible, timeout=5000)
+    qtbot.waitUntil(drawn.isVisible)
     size = drawn.size()
     picture = QImage(size, QImage.Format.Format_Grayscale8)
     picture.fill(0)
@@ -349,9 +349,7 @@ def test_zoomed_in_the_outlines_themselves_are_drawn(closed_unasked, make_napari
         assert not drawn.isVisible()
     assert comparison.unsaved
     comparison.selection.pick([4])
-    qtbot.waitUntil(
-        lambda: bench.canvas_overlays.card is not None and bench.canvas_overlays.card.isVisible(), timeout=5000
-    )
+    qtbot.waitUntil(lambda: bench.canvas_overlays.card is not None and bench.canvas_overlays.card.isVisible())
     card = bench.canvas_overlays.card
     place = card.geometry()
     press(card.card.exclude, qtbot)
@@ -366,4 +364,4 @@ def test_zoomed_in_the_outlines_themselves_are_drawn(closed_unasked, make_napari
         assert getattr(card.geometry(), corner)() == getattr(canvas, corner)()
     assert card.isVisible()
     viewer.layers.remove(one)
-    qtbot.waitUntil(lambda: not card.isVisible(), timeout=5000)
+    qtbot.waitUntil(lambda: not card.isVisible())

@@ -22,10 +22,10 @@ def test_a_replaced_plot_is_released(make_napari_viewer, qtbot):
     view.resize(400, 500)
     study = Study()
     left = weakref.ref(study)
-    with qtbot.waitSignal(view.drawn, timeout=20_000):
+    with qtbot.waitSignal(view.drawn):
         view.show_plot(study)
     assert view.axes
-    with qtbot.waitSignal(view.drawn, timeout=20_000):
+    with qtbot.waitSignal(view.drawn):
         view.show_plot(lambda figure: [figure.add_subplot()])
     del study
     qtbot.wait(50)  # for pending signals of the worker
@@ -47,5 +47,5 @@ def test_closing_a_plot_while_it_is_drawn_raises_no_error(qtbot):
 
     view.show_plot(slowly)
     destroy(view, qtbot)
-    qtbot.waitUntil(lambda: bool(drawn), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(drawn))
     qtbot.wait(300)

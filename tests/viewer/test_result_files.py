@@ -128,7 +128,7 @@ def test_a_reopened_result_is_linked_to_open_images(finished_dock, model, qtbot,
     assert "1 curve excluded manually" in dock.excluded.label.text()
     text = words_of(dock)
     viewer.layers["two"].data = spots(7)
-    qtbot.waitUntil(lambda: dock.state == "stale" and not dock.stale.isHidden(), timeout=2000)
+    qtbot.waitUntil(lambda: dock.state == "stale" and not dock.stale.isHidden())
     viewer.layers["two"].data = spots(2)
     assert run(dock, qtbot) == text
     assert dock.results.origin.isHidden()
@@ -144,7 +144,7 @@ def test_a_reopened_result_is_linked_to_images_opened_later(finished_dock, qtbot
     text = words_of(dock)
     for seed, name in ((2, "two"), (1, "one")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
-    qtbot.waitUntil(lambda: dock.results.origin.text() == "Opened from pair.comparison.npz.", timeout=5000)
+    qtbot.waitUntil(lambda: dock.results.origin.text() == "Opened from pair.comparison.npz.")
     assert chosen_names(dock) == [["one"], ["two"]]
     assert dock.state == "done"
     assert "1 curve excluded manually" in dock.excluded.label.text()
@@ -171,7 +171,7 @@ def test_a_reopened_result_is_linked_to_images_opened_during_a_check(
     assert dock.busy
     assert "not in the viewer" in dock.results.origin.text()
     press(dock.cancel_button, qtbot)
-    qtbot.waitUntil(lambda: dock.results.origin.text() == "Opened from pair.comparison.npz.", timeout=5000)
+    qtbot.waitUntil(lambda: dock.results.origin.text() == "Opened from pair.comparison.npz.")
     assert chosen_names(dock) == [["one"], ["two"]]
     assert dock.state == "done"
 
@@ -241,7 +241,7 @@ def test_a_dock_opened_after_the_file_shows_it(finished_dock, qtbot, tmp_path, a
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer.open(path, plugin=PLUGIN)
     dock = open_answer(viewer, qtbot)
-    qtbot.waitUntil(lambda: dock.result is not None and not dock.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: dock.result is not None and not dock.busy)
     assert dock.results.text() == finished_dock.results.text()
 
 
@@ -260,7 +260,7 @@ def test_a_dropped_file_is_shown_by_every_dock_of_its_viewer_once(finished_dock,
     npe2.PluginManager.instance().discover()
     viewer = ViewerModel()
     docks = [open_answer(viewer, qtbot) for _ in range(2)]
-    with qtbot.waitSignal(docks[0].finished, timeout=30_000):
+    with qtbot.waitSignal(docks[0].finished):
         viewer.open(path, plugin=PLUGIN)
     docks.append(open_answer(viewer, qtbot))
     assert len({id(dock.result) for dock in docks}) == 1
@@ -280,12 +280,12 @@ def test_an_unsaved_result_replaced_by_a_file_can_be_restored(finished_dock, mod
         choose_menu_entry(finished_dock.files, "Open", qtbot)
     else:
         npe2.PluginManager.instance().discover()
-        with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+        with qtbot.waitSignal(finished_dock.finished):
             model.open(path, plugin=PLUGIN)
     assert finished_dock.result is not result
     assert not finished_dock.recover_notice.isHidden()
     assert "one and two" in finished_dock.recover_notice.label.text()
-    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+    with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.recover_notice.button, qtbot)
     assert finished_dock.result is result
     assert finished_dock.results.text() == text
@@ -317,7 +317,7 @@ def test_a_new_run_discards_the_recoverable_result(finished_dock, qtbot, tmp_pat
 def test_a_result_from_a_notebook_is_shown(finished_dock, qtbot):
     viewer = ViewerModel()
     dock = open_answer(viewer, qtbot)
-    with qtbot.waitSignal(dock.finished, timeout=20_000):
+    with qtbot.waitSignal(dock.finished):
         finished_dock.result.to_layers(viewer)
     assert dock.result is finished_dock.result
     assert "outside the dock" in dock.results.origin.text()
@@ -337,11 +337,11 @@ def test_a_file_opened_during_a_run_is_shown_after_it(finished_dock, model, qtbo
     press(finished_dock.run_button, qtbot)
     npe2.PluginManager.instance().discover()
     model.open(path, plugin=PLUGIN)
-    qtbot.waitUntil(lambda: "after this run" in finished_dock.results.message.text(), timeout=2000)
+    qtbot.waitUntil(lambda: "after this run" in finished_dock.results.message.text())
     assert finished_dock.busy
     before = finished_dock.result
     press(finished_dock.cancel_button, qtbot)
-    qtbot.waitUntil(lambda: finished_dock.result is not before and not finished_dock.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: finished_dock.result is not before and not finished_dock.busy)
     assert finished_dock.result.summary() == before.summary()
     assert finished_dock.state == "done"
 
@@ -473,7 +473,7 @@ def test_a_report_is_written_in_the_background(finished_dock, qtbot, tmp_path, a
     assert finished_dock.busy
     assert not finished_dock.run_button.isEnabled()
     assert not finished_dock.results.store.isEnabled()
-    qtbot.waitUntil(lambda: not finished_dock.busy, timeout=120_000)
+    qtbot.waitUntil(lambda: not finished_dock.busy)
     assert "Saved report" in finished_dock.results.message.text()
     content = path.read_bytes()
     assert (b"<html" in content) if ending == ".html" else content.startswith(b"%PDF")
@@ -589,7 +589,7 @@ def test_the_witness_of_thousands_of_curves_is_computed_on_demand(finished_dock,
     layer = curves_of(viewer, "one")
     np.testing.assert_allclose(layer.features["painted"], layer.features["distance_from_mean"])
     dock = open_answer(viewer, qtbot)
-    with qtbot.waitSignal(dock.finished, timeout=20_000):
+    with qtbot.waitSignal(dock.finished):
         pass
     np.testing.assert_allclose(
         layer.features["painted"], dock.result.witnesses["witness_undulation"][: len(dock.result.a)]
@@ -611,12 +611,12 @@ def test_a_sample_of_one_curve_has_no_witness(viewer, qtbot):
 
 
 def test_robustness_is_checked_on_demand_and_summarized(finished_dock, qtbot, tmp_path, answer):
-    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+    with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.results.check, qtbot)
     text = finished_dock.results.text()
     assert "dependence of undulation and scale" in text or "depend on each other" in text
     assert "5 archetypes lead to" in text or "depends on the archetype" in text
-    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+    with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.results.check, qtbot)
     assert finished_dock.results.text() == text
     path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
@@ -625,7 +625,7 @@ def test_robustness_is_checked_on_demand_and_summarized(finished_dock, qtbot, tm
 
 def test_a_row_that_depends_on_the_archetype_is_inconclusive(finished_dock, qtbot, monkeypatch):
     monkeypatch.setattr(ArchetypeSensitivity, "stable", property(lambda self: False))
-    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+    with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.results.check, qtbot)
     assert finished_dock.state == "inconclusive"
     assert finished_dock.results.table.marked() == []
@@ -643,7 +643,7 @@ def test_the_check_can_be_cancelled(finished_dock, qtbot, monkeypatch):
     monkeypatch.setattr(comparing, "robustness_of", slow)
     text = finished_dock.results.text()
     press(finished_dock.results.check, qtbot)
-    qtbot.waitUntil(lambda: "Counting" in finished_dock.step.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "Counting" in finished_dock.step.text())
     press(finished_dock.cancel_button, qtbot)
     assert finished_dock.results.message.text() == "Cancelled."
     assert (finished_dock.results.text(), finished_dock.state) == (text, "done")
@@ -665,11 +665,11 @@ def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer,
 
     monkeypatch.setattr(comparing, "robustness_of", slow)
     dock.window().activateWindow()
-    qtbot.waitUntil(dock.isActiveWindow, timeout=3000)
+    qtbot.waitUntil(dock.isActiveWindow)
     dock.results.check.setFocus()
     qtbot.keyClick(dock.results.check, Qt.Key.Key_Space)
-    qtbot.waitUntil(lambda: "Counting … Esc cancels." in dock.results.message.text(), timeout=5000)
-    qtbot.waitUntil(dock.cancel_button.hasFocus, timeout=2000)
+    qtbot.waitUntil(lambda: "Counting … Esc cancels." in dock.results.message.text())
+    qtbot.waitUntil(dock.cancel_button.hasFocus)
     qtbot.keyClick(dock.cancel_button, Qt.Key.Key_Escape)
     assert not dock.busy
     assert dock.results.message.text() == "Cancelled."
@@ -682,12 +682,12 @@ def test_an_error_of_the_check_is_reported_and_the_result_kept(finished_dock, qt
 
     monkeypatch.setattr(comparing, "robustness_of", failing)
     press(finished_dock.results.check, qtbot)
-    qtbot.waitUntil(lambda: "the reason" in finished_dock.results.message.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "the reason" in finished_dock.results.message.text())
     assert finished_dock.state == "done"
 
 
 def test_a_second_result_discards_the_check_of_the_first(finished_dock, qtbot):
-    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+    with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.results.check, qtbot)
     assert "archetype" not in run(finished_dock, qtbot)
 

@@ -41,13 +41,13 @@ def seen(task, qtbot, change=lambda: None):
     came = []
     task.previewed.connect(lambda: came.append(1), check_nargs=False)
     change()
-    qtbot.waitUntil(lambda: bool(came), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(came))
     return task.preview
 
 
 def ended(task, qtbot, start):
     start()
-    qtbot.waitUntil(lambda: not task.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.busy)
 
 
 def test_a_preview_is_one_layer_and_is_removed_on_deactivation(task, model, qtbot):
@@ -71,7 +71,7 @@ def test_previews_of_other_images_do_not_affect_the_selection(task, model, qtbot
     model.layers.selection.events.changed.connect(told.append)
     model.layers.events.inserted.connect(lambda event: seen_empty.append(event.value.visible))
     task.choices.design.choose([one], others)
-    qtbot.waitUntil(lambda: len(task.verdict.counts) == 3, timeout=30_000)
+    qtbot.waitUntil(lambda: len(task.verdict.counts) == 3)
     assert seen_empty == [True, False, False]  # the preview of the chosen image, then the others
     assert [model.layers[f"{name} preview"].visible for name in (2, 3)] == [True, False]  # like their images
     assert not told
@@ -83,7 +83,7 @@ def test_previews_of_other_images_do_not_affect_the_selection(task, model, qtbot
 def test_previews_and_counts_follow_changes_of_every_image(task, model, qtbot, name):
     model.add_image(spots(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
     task.choices.design.choose([model.layers["one"]], [model.layers["two"]])
-    qtbot.waitUntil(lambda: len(task.verdict.counts) == 2, timeout=30_000)
+    qtbot.waitUntil(lambda: len(task.verdict.counts) == 2)
     assert task.image.chosen() is model.layers["one"]
     image, lines = model.layers[name], model.layers[PREVIEW if name == "one" else f"{name} preview"]
     for change, place in (
@@ -94,7 +94,7 @@ def test_previews_and_counts_follow_changes_of_every_image(task, model, qtbot, n
     ):
         setattr(image, change, place)
         assert task.is_preview_pending
-        qtbot.waitUntil(lambda: not task.is_preview_pending, timeout=30_000)
+        qtbot.waitUntil(lambda: not task.is_preview_pending)
         np.testing.assert_allclose(lines.data_to_world((10, 20)), image.data_to_world((10, 20)))
     assert task.verdict.counts == {"one": 36, "two": 36, name: 9}
     assert lines.data.shape == image.data.shape
@@ -105,12 +105,12 @@ def test_many_previews_are_removed_one_per_turn_before_others_are_added(task, mo
         model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
     images = list(model.layers)
     task.choices.design.choose(images[:3], images[3:])
-    qtbot.waitUntil(lambda: len(model.layers) == 12, timeout=30_000)
+    qtbot.waitUntil(lambda: len(model.layers) == 12)
     task.deactivate()
     assert len(images) < len(model.layers) < 12
-    qtbot.waitUntil(lambda: list(model.layers) == images, timeout=5000)
+    qtbot.waitUntil(lambda: list(model.layers) == images)
     task.activate()
-    qtbot.waitUntil(lambda: len(model.layers) == 12, timeout=30_000)
+    qtbot.waitUntil(lambda: len(model.layers) == 12)
     task.deactivate()
     assert list(model.layers) != images
     task.finish_removal()
@@ -121,10 +121,10 @@ def test_two_previews_are_removed_one_per_turn(task, model, qtbot):
     model.add_image(spots(2, rows=2), name="two", scale=(0.5, 0.5), units=("um", "um"))
     one, two = model.layers
     task.choices.design.choose([one], [two])
-    qtbot.waitUntil(lambda: len(task.verdict.counts) == 2, timeout=30_000)
+    qtbot.waitUntil(lambda: len(task.verdict.counts) == 2)
     task.deactivate()
     assert len(model.layers) == 3
-    qtbot.waitUntil(lambda: list(model.layers) == [one, two], timeout=5000)
+    qtbot.waitUntil(lambda: list(model.layers) == [one, two])
 
 
 def test_a_preview_waits_for_the_removal_of_earlier_ones(task, model, qtbot, monkeypatch):
@@ -132,16 +132,16 @@ def test_a_preview_waits_for_the_removal_of_earlier_ones(task, model, qtbot, mon
         model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
     images = list(model.layers)
     task.choices.design.choose(images[:3], images[3:])
-    qtbot.waitUntil(lambda: len(model.layers) == 12, timeout=30_000)
+    qtbot.waitUntil(lambda: len(model.layers) == 12)
     monkeypatch.setattr(JobRunner, "turn_pause_ms", 100)
     counts = []
     for event in (model.layers.events.inserted, model.layers.events.removed):
         event.connect(lambda _: counts.append(len(model.layers)))
     task.deactivate()
     task.activate()
-    qtbot.waitUntil(lambda: task.previewer.busy, timeout=5000)
+    qtbot.waitUntil(lambda: task.previewer.busy)
     assert len(model.layers) > len(images)
-    qtbot.waitUntil(lambda: len(counts) == 12, timeout=30_000)
+    qtbot.waitUntil(lambda: len(counts) == 12)
     assert counts == [11, 10, 9, 8, 7, 6, 7, 8, 9, 10, 11, 12]
 
 
@@ -156,7 +156,7 @@ def test_the_preview_uses_the_recipe_of_the_session(task, model, qtbot):
 
 def test_comparison_settings_start_no_preview(task, qtbot):
     seen(task, qtbot)
-    qtbot.waitUntil(lambda: not task.previewer.busy, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.previewer.busy)
     before = task.preview
     task.choices.set(settings=Settings(rank=7))
     qtbot.wait(100)
@@ -254,7 +254,7 @@ def test_a_preview_of_stacks_sliced_along_the_last_axis_is_stable(model, qtbot):
     task = session.segmentation
     session.attach(task, by="a page")
     task.snapshot_changed.connect(lambda: snapshots.append(task.source))
-    qtbot.waitUntil(lambda: bool(task.verdict.counts), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(task.verdict.counts))
     assert not snapshots
     model.dims.set_point(2, 2)
     assert len(snapshots) == 1
@@ -411,13 +411,13 @@ def test_the_preview_follows_strokes_on_labels_and_undo(model, qtbot):
     task = session.segmentation
     session.design.choose((model.layers["one"],), (labels,))
     task.activate()
-    with qtbot.waitSignal(task.verdict_changed, timeout=30_000):
+    with qtbot.waitSignal(task.verdict_changed):
         task.image.choose(model.layers["one"])
     count = task.verdict.counts["two"]
-    with qtbot.waitSignal(task.verdict_changed, timeout=30_000):
+    with qtbot.waitSignal(task.verdict_changed):
         labels.data_setitem(np.nonzero(labels.data == 6), 0)
     assert task.verdict.counts["two"] == count - 1
-    with qtbot.waitSignal(task.verdict_changed, timeout=30_000):
+    with qtbot.waitSignal(task.verdict_changed):
         labels.undo()
     assert task.verdict.counts["two"] == count
     with qtbot.assertNotEmitted(task.verdict_changed, wait=300):

@@ -74,7 +74,7 @@ def compared(task, qtbot):
 
 
 def run_again(dock, qtbot):
-    with qtbot.waitSignal(dock.finished, timeout=60_000):
+    with qtbot.waitSignal(dock.finished):
         press(dock.run_button, qtbot)
 
 
@@ -248,13 +248,13 @@ def test_a_run_gives_a_result_and_curve_layers(comparison, model, qtbot):
 def test_a_cancelled_run_keeps_the_previous_state(finished_task, model, qtbot):
     before, layers = finished_task.result, list(model.layers)
     finished_task.run()
-    qtbot.waitUntil(lambda: finished_task.threads > 0, timeout=5000)
+    qtbot.waitUntil(lambda: finished_task.threads > 0)
     finished_task.cancel()
     assert not finished_task.busy
     assert finished_task.message.startswith("Cancelled. This is the previous result.")
     assert finished_task.result is before
     assert list(model.layers) == layers
-    qtbot.waitUntil(lambda: not finished_task.threads, timeout=5000)
+    qtbot.waitUntil(lambda: not finished_task.threads)
 
 
 def test_a_pixel_size_in_the_recipe_does_not_move_the_curves(finished_task, session, model, tmp_path, qtbot):
@@ -322,9 +322,9 @@ def test_another_displayed_plane_is_reported_as_a_possible_change(qtbot):
     session.comparison.changed.connect(lambda: told.append(session.comparison.changed_since()))
     model.dims.set_point(0, 1)
     words = " was changed or shows another plane"
-    qtbot.waitUntil(lambda: told[-1:] == [[f"one{words}", f"two{words}"]], timeout=2000)
+    qtbot.waitUntil(lambda: told[-1:] == [[f"one{words}", f"two{words}"]])
     model.dims.set_point(0, 0)
-    qtbot.waitUntil(lambda: told[-1] == [], timeout=2000)
+    qtbot.waitUntil(lambda: told[-1] == [])
     session.detach(session.comparison)
 
 
@@ -370,10 +370,10 @@ def test_changed_inputs_outdate_a_result_until_restored(finished_task, session, 
     told, image = [], model.layers["one"]
     finished_task.changed.connect(lambda: told.append(finished_task.changed_since()))
     pixels, image.data = image.data, spots(7)
-    qtbot.waitUntil(lambda: told[-1:] == [["one was changed"]], timeout=2000)
+    qtbot.waitUntil(lambda: told[-1:] == [["one was changed"]])
     assert finished_task.state == "stale"
     image.data = pixels
-    qtbot.waitUntil(lambda: told[-1:] == [[]], timeout=2000)
+    qtbot.waitUntil(lambda: told[-1:] == [[]])
     session.choices.set(settings=replace(QUICK, rank=9))
     assert told[-1] == ["rank was 10 and is 9"]
     session.choices.set(settings=QUICK)
@@ -611,8 +611,8 @@ def test_closing_a_dock_cancels_its_run_and_disconnects(dock, viewer, qtbot):
     comparison = dock.comparison
     press(dock.run_button, qtbot)
     press(dock.parentWidget().title.close_button, qtbot)
-    qtbot.waitUntil(lambda: not comparison.busy, timeout=2000)
-    qtbot.waitUntil(lambda: len(viewer.layers.events.callbacks) < before, timeout=2000)
+    qtbot.waitUntil(lambda: not comparison.busy)
+    qtbot.waitUntil(lambda: len(viewer.layers.events.callbacks) < before)
     again = open_answer(viewer, qtbot)
     assert again.state == "ready"
     assert "Cancelled" in words_of(again)
@@ -653,7 +653,7 @@ def test_a_page_collected_in_a_worker_thread_cancels_its_work(session, qtbot, wi
     collector.join()
     assert gone() is None
     assert session.comparison.busy  # Qt destroys widgets in the main thread
-    qtbot.waitUntil(lambda: not session.comparison.busy, timeout=5000)
+    qtbot.waitUntil(lambda: not session.comparison.busy)
     assert session.comparison.message == CANCELLED
     session.attach()
 
@@ -661,4 +661,4 @@ def test_a_page_collected_in_a_worker_thread_cancels_its_work(session, qtbot, wi
 def test_a_page_removed_from_its_dock_is_deleted_without_gc(viewer, qtbot):
     dock = in_window(viewer, AnswerPage, "Answer")
     viewer.window.remove_dock_widget(dock.parentWidget())
-    qtbot.waitUntil(lambda: not isalive(dock), timeout=5000)
+    qtbot.waitUntil(lambda: not isalive(dock))

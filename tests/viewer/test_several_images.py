@@ -190,10 +190,10 @@ def test_an_edit_of_any_image_is_reported(finished_dock, model, qtbot):
     for name in (*A, *B):
         image = model.layers[name]
         before, image.data = image.data, image.data + 1
-        qtbot.waitUntil(lambda: finished_dock.state == "stale", timeout=2000)
+        qtbot.waitUntil(lambda: finished_dock.state == "stale")
         assert finished_dock.task.changed_since() == [f"{name} was changed"]
         image.data = before
-        qtbot.waitUntil(lambda: finished_dock.state == "done", timeout=2000)
+        qtbot.waitUntil(lambda: finished_dock.state == "done")
 
 
 @pytest.mark.parametrize("name", ["three", "four"])
@@ -423,7 +423,7 @@ def test_a_saved_result_opens_with_a_layer_linked_to_each_image(finished_dock, q
         np.testing.assert_allclose(after.extent.world, before.extent.world, atol=0.2)
         np.testing.assert_allclose(after.face_color, before.face_color, atol=1 / 255)
     again.viewer.layers["four"].data = again.viewer.layers["four"].data + 1
-    qtbot.waitUntil(lambda: again.state == "stale", timeout=2000)
+    qtbot.waitUntil(lambda: again.state == "stale")
 
 
 def test_a_saved_result_opens_without_its_images(finished_dock, qtbot, tmp_path, answer):
@@ -490,7 +490,7 @@ def test_a_landscape_pools_images_and_passes_them_on(model, qtbot):
     dock.ranges["ranks"].setText("2, 5")
     dock.ranges["landmarks"].setText("24")
     choose_several(dock, A, B)
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    with qtbot.waitSignal(dock.finished):
         press(dock.run_button, qtbot)
     a, b = ([ensemble_of(model.layers[name], model.dims) for name in side] for side in (A, B))
     whole = decision_landscape(a, b, ranks=[2, 5], landmarks=[24], settings=dock.session.choices.settings)
@@ -499,7 +499,7 @@ def test_a_landscape_pools_images_and_passes_them_on(model, qtbot):
     compare_dock = open_answer(model, qtbot)
     assert chosen_names(compare_dock) == [A, B]
     dock.hide()
-    qtbot.waitUntil(lambda: not dock.drawing, timeout=20_000)
+    qtbot.waitUntil(lambda: not dock.drawing)
 
 
 def test_a_layer_on_both_sides_has_one_place_in_the_grid(model, monkeypatch):

@@ -52,7 +52,7 @@ def test_no_stroke_is_lost_or_misplaced_while_outlines_are_renewed(viewer, qtbot
     qtbot.addWidget(dock := InspectCurves(viewer))
     task = dock.inspection
     task.a.choose(viewer.layers["nuclei"])
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    with qtbot.waitSignal(dock.finished):
         press(dock.run_button, qtbot)
     task.go_to(0)
     task.fix("redraw")
@@ -68,15 +68,15 @@ def test_no_stroke_is_lost_or_misplaced_while_outlines_are_renewed(viewer, qtbot
         stroke(viewer, copy, [(row, column), (row, column + 2)])
         expected[row, column : column + 3] = 99
         if number % 20 == 0:  # the outlines are renewed while the next strokes are drawn
-            qtbot.waitUntil(lambda: task.update_runner.busy, timeout=5000)
+            qtbot.waitUntil(lambda: task.update_runner.busy)
         if number % 40 == 39:
-            qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=20_000)
+            qtbot.waitUntil(lambda: not task.update_runner.busy)
         assert (copy.mode, viewer.layers.selection.active) == ("paint", copy)
-    qtbot.waitUntil(lambda: np.array_equal(task.review.corrected[0].labels, expected), timeout=20_000)
+    qtbot.waitUntil(lambda: np.array_equal(task.review.corrected[0].labels, expected))
     np.testing.assert_array_equal(copy.data, expected)
     assert len(refreshed) >= 5
     assert (tuple(viewer.scene.camera.center), viewer.scene.camera.zoom) == camera
-    qtbot.waitUntil(lambda: not task.update_runner.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not task.update_runner.busy)
 
 
 def test_a_stroke_goes_to_the_image_under_the_pointer(viewer, qtbot):
@@ -86,10 +86,10 @@ def test_a_stroke_goes_to_the_image_under_the_pointer(viewer, qtbot):
     session = bench.session
     bench.show_part("Outlines")
     page = bench.pages["Outlines"].show_tab(0)
-    qtbot.waitUntil(lambda: len(session.segmentation.verdict.counts) == 2, timeout=60_000)
-    qtbot.waitUntil(lambda: viewer.canvas.grid.enabled and not session.proposing.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: len(session.segmentation.verdict.counts) == 2)
+    qtbot.waitUntil(lambda: viewer.canvas.grid.enabled and not session.proposing.busy)
     session.segmentation.image.choose(viewer.layers["two"])
-    qtbot.waitUntil(lambda: not session.segmentation.previewer.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not session.segmentation.previewer.busy)
     press(page.by_example.paint, qtbot)
     two = viewer.layers["two examples"]
     diameter = np.sqrt(4 * np.median(np.bincount(session.segmentation.preview.labels.ravel())[1:]) / np.pi)

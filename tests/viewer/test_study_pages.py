@@ -54,13 +54,13 @@ def smoothing_dock(model, qtbot):
 
 def settle(dock, qtbot):
     dock.hide()
-    qtbot.waitUntil(lambda: not dock.busy and not dock.drawing, timeout=20_000)
+    qtbot.waitUntil(lambda: not dock.busy and not dock.drawing)
 
 
 def run(dock, qtbot):
-    with qtbot.waitSignal(dock.finished, timeout=60_000):
+    with qtbot.waitSignal(dock.finished):
         press(dock.run_button, qtbot)
-    qtbot.waitUntil(lambda: not dock.view.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not dock.view.busy)
     return dock.result
 
 
@@ -83,9 +83,9 @@ def test_an_outdated_study_has_one_run_button(model, qtbot):
     run(quick(dock), qtbot)
     assert not dock.run_button.isHidden()
     model.layers["one"].data = model.layers["one"].data[::-1].copy()
-    qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=5000)
+    qtbot.waitUntil(lambda: not dock.stale.isHidden())
     assert dock.run_button.isHidden()
-    with qtbot.waitSignal(dock.finished, timeout=60_000):
+    with qtbot.waitSignal(dock.finished):
         press(dock.stale.button, qtbot)
     assert dock.stale.isHidden()
     assert not dock.run_button.isHidden()
@@ -93,7 +93,7 @@ def test_an_outdated_study_has_one_run_button(model, qtbot):
 
 def test_another_test_is_drawn_when_chosen(landscape_dock, qtbot):
     result = run(landscape_dock, qtbot)
-    with qtbot.waitSignal(landscape_dock.view.drawn, timeout=20_000):
+    with qtbot.waitSignal(landscape_dock.view.drawn):
         landscape_dock.shown.setCurrentIndex(landscape_dock.shown.findData("scale"))
     np.testing.assert_array_equal(landscape_dock.view.axes[1].images[0].get_array(), result.scale.mmd)
 
@@ -101,7 +101,7 @@ def test_another_test_is_drawn_when_chosen(landscape_dock, qtbot):
 def test_current_settings_are_framed_and_follow_the_form(landscape_dock, qtbot):
     run(landscape_dock, qtbot)
     assert landscape_dock.view.axes[1].patches[0].get_xy() == (0.5, 0.5)
-    with qtbot.waitSignal(landscape_dock.view.drawn, timeout=20_000):
+    with qtbot.waitSignal(landscape_dock.view.drawn):
         set_choices(landscape_dock.session.choices, rank=15)
     assert landscape_dock.view.axes[1].patches[0].get_xy() == (2.5, 0.5)
 
@@ -111,10 +111,10 @@ def test_partial_results_are_shown_and_kept_on_cancel(landscape_dock, qtbot):
     landscape_dock.ranges["landmarks"].setText("100-2000:50")
     set_choices(landscape_dock.session.choices, permutations=5000)
     press(landscape_dock.run_button, qtbot)
-    qtbot.waitUntil(lambda: len(landscape_dock.view.axes) == 3, timeout=60_000)
+    qtbot.waitUntil(lambda: len(landscape_dock.view.axes) == 3)
     assert landscape_dock.busy
     assert "landmarks: " in landscape_dock.step.text()
-    with qtbot.waitSignal(landscape_dock.finished, timeout=30_000):
+    with qtbot.waitSignal(landscape_dock.finished):
         press(landscape_dock.cancel_button, qtbot)
     assert landscape_dock.answer.text().startswith("Cancelled. So far: one (16 curves) and two (16 curves)")
     assert landscape_dock.run_button.isEnabled()
@@ -151,7 +151,7 @@ def test_one_press_reruns_an_outdated_study(smoothing_dock, model, qtbot):
     assert '"Smooth each image as a whole" was changed' in out_of_date(smoothing_dock)
     choose_several(smoothing_dock, ["one", "three"], ["two"])
     assert "other layers are chosen" in out_of_date(smoothing_dock)
-    with qtbot.waitSignal(smoothing_dock.finished, timeout=60_000):
+    with qtbot.waitSignal(smoothing_dock.finished):
         press(smoothing_dock.stale.button, qtbot)
     assert not out_of_date(smoothing_dock)
     model.layers.remove("three")
@@ -182,7 +182,7 @@ def test_a_closed_study_detects_changes_on_reopening(landscape_dock, model, qtbo
     run(landscape_dock, qtbot)
     landscape_dock.show()
     landscape_dock.hide()
-    qtbot.waitUntil(lambda: not landscape_dock.session.design.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not landscape_dock.session.design.is_connected)
     assert len(layer.events.data.callbacks) == before
     layer.data = labels_of(7)
     landscape_dock.show()
@@ -195,13 +195,13 @@ def test_a_reopened_dock_shows_the_previous_study(model, qtbot):
     result = run(dock, qtbot)
     dock.shown.setCurrentIndex(dock.shown.findData("scale"))
     dock.ranges["landmarks"].setText("24-40")
-    qtbot.waitUntil(lambda: not dock.drawing, timeout=20_000)
+    qtbot.waitUntil(lambda: not dock.drawing)
     dock.close()
     dock.deleteLater()
-    qtbot.waitUntil(lambda: not Session.of(model).choices.design.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not Session.of(model).choices.design.is_connected)
     again = LandscapePage(model)
     qtbot.addWidget(again, before_close_func=lambda dock: settle(dock, qtbot))
-    with qtbot.waitSignal(again.view.drawn, timeout=20_000):
+    with qtbot.waitSignal(again.view.drawn):
         again.show()
     assert again.result is result
     assert again.answer.text() == result.summary()
@@ -217,10 +217,10 @@ def test_a_dock_destroyed_during_a_study_stops_it(model, qtbot):
     dock.show()
     press(dock.run_button, qtbot)
     task = dock.task
-    qtbot.waitUntil(lambda: "landmarks: " in task.step.name, timeout=20_000)
+    qtbot.waitUntil(lambda: "landmarks: " in task.step.name)
     dock.deleteLater()
     del dock
-    qtbot.waitUntil(lambda: not task.busy, timeout=2000)
+    qtbot.waitUntil(lambda: not task.busy)
     assert task.answer.startswith("Cancelled.")
     assert not task.choices.design.is_connected
 
@@ -247,7 +247,7 @@ def test_a_plot_error_is_reported_and_the_next_plot_is_drawn(landscape_dock, qtb
     def failing(figure):
         raise ZeroDivisionError("no reason")
 
-    with qtbot.waitSignal(landscape_dock.view.drawn, timeout=20_000):
+    with qtbot.waitSignal(landscape_dock.view.drawn):
         landscape_dock.view.show_plot(failing)
     assert "ZeroDivisionError: no reason" in landscape_dock.view.failure
     assert len(run(landscape_dock, qtbot).table()) == 8
@@ -317,7 +317,7 @@ def test_a_landscape_in_a_window_fits_and_applies_a_clicked_cell(shown, qtbot):
     assert_nothing_is_cramped(dock, qtbot)
 
     dark = dock.view.axes[0].get_facecolor()
-    with qtbot.waitSignal(dock.view.drawn, timeout=20_000):
+    with qtbot.waitSignal(dock.view.drawn):
         viewer.theme = "light"
     light = dock.view.axes[0].get_facecolor()
     assert sum(light[:3]) > sum(dark[:3]) + 1
@@ -327,7 +327,7 @@ def test_a_landscape_in_a_window_fits_and_applies_a_clicked_cell(shown, qtbot):
     answer = bench.pages["Answer"]
     assert answer.settings_form.value == dock.result.settings_at(24, 10)
     assert "24 landmarks, rank 10" in dock.picked.text()
-    with qtbot.waitSignal(answer.finished, timeout=30_000):
+    with qtbot.waitSignal(answer.finished):
         press(answer.run_button, qtbot)
     assert answer.result.case == dock.result.case[0, 2]
     assert answer.result.undulation.p_value == pytest.approx(dock.result.p_value[0, 2])

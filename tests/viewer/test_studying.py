@@ -11,7 +11,6 @@ from napari_shape_ensembles.progress import report, reporting
 from napari_shape_ensembles.viewer import studying
 from napari_shape_ensembles.viewer.session import Session
 
-STALE_SOON = 2000
 CHANGED = " was changed"
 
 
@@ -54,7 +53,7 @@ def smoothing(session):
 
 def run(task, qtbot):
     task.run()
-    qtbot.waitUntil(lambda: not task.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not task.busy)
     return task.result
 
 
@@ -269,10 +268,10 @@ def test_changes_outdate_a_landscape_until_undone(landscape, session, model, qtb
         told = []
         landscape.changed.connect(lambda told=told: told.append(landscape.changed_since()))
         change()
-        qtbot.waitUntil(lambda told=told: bool(told), timeout=STALE_SOON)
+        qtbot.waitUntil(lambda told=told: bool(told))
         assert words in "".join(told[-1])
         back()
-        qtbot.waitUntil(lambda told=told: told[-1] == [], timeout=STALE_SOON)
+        qtbot.waitUntil(lambda told=told: told[-1] == [])
     assert landscape.result is first
     assert landscape.state == "done"
 
@@ -297,9 +296,9 @@ def test_merging_and_other_layers_make_a_smoothing_study_stale(smoothing, model,
 
 def test_a_layer_edited_during_a_study_makes_its_result_stale(landscape, model, qtbot):
     landscape.run()
-    qtbot.waitUntil(lambda: "landmarks: " in landscape.step.name, timeout=20_000)
+    qtbot.waitUntil(lambda: "landmarks: " in landscape.step.name)
     model.layers["one"].data = labels_of(7)
-    qtbot.waitUntil(lambda: not landscape.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not landscape.busy)
     assert landscape.changed_since() == [f"one{CHANGED}"]
 
 
@@ -322,7 +321,7 @@ def test_an_inactive_study_is_disconnected_until_activated(session, landscape, m
 def test_partial_results_are_kept_on_cancel_and_layers_monitored(landscape, model, qtbot):
     endless(landscape)
     landscape.run()
-    qtbot.waitUntil(lambda: landscape.result is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: landscape.result is not None)
     assert landscape.busy
     assert landscape.answer == ""
     landscape.cancel()
@@ -336,7 +335,7 @@ def test_partial_results_are_kept_on_cancel_and_layers_monitored(landscape, mode
     told = []
     landscape.changed.connect(lambda: told.append(landscape.changed_since()))
     model.layers["one"].data = labels_of(7)
-    qtbot.waitUntil(lambda: [f"one{CHANGED}"] in told, timeout=STALE_SOON)
+    qtbot.waitUntil(lambda: [f"one{CHANGED}"] in told)
 
 
 def test_a_run_cancelled_at_once_keeps_the_previous_study(landscape, qtbot):

@@ -287,7 +287,7 @@ def test_one_mirrored_layer_is_rejected_without_reflections(model, qapp, qtbot):
     def said(**changes):
         session.choices.set(settings=replace(quick, **changes))
         task = session.comparison
-        with qtbot.waitSignal(task.finished, timeout=30_000):
+        with qtbot.waitSignal(task.finished):
             task.run()
         return task.message if task.result is None else task.result.case
 

@@ -26,8 +26,8 @@ def stepped(monkeypatch):
 def delivering(dock, qtbot):
     """Press *Run* and wait until the first curves arrive."""
     press(dock.run_button, qtbot)
-    qtbot.waitUntil(lambda: dock.task.running and dock.task.step.name == "drawing curves", timeout=20_000)
-    qtbot.waitUntil(lambda: dock.task.delivering, timeout=20_000)
+    qtbot.waitUntil(lambda: dock.task.running and dock.task.step.name == "drawing curves")
+    qtbot.waitUntil(lambda: dock.task.delivering)
 
 
 def take_turns(dock):
@@ -109,14 +109,14 @@ def test_a_dock_closed_between_two_turns_is_disconnected(bare_dock, model, qtbot
     design = bare_dock.session.design
     bare_dock.show()
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not design.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not design.is_connected)
     resting = listeners(model)
     bare_dock.show()
     delivering(bare_dock, qtbot)
     for _ in zip(range(turn), take_turns(bare_dock), strict=False):
         pass
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not design.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not design.is_connected)
     assert bare_dock.result is not None
     assert not bare_dock.busy
     callbacks = *model.mouse_drag_callbacks, *model.mouse_move_callbacks
@@ -155,7 +155,7 @@ def test_the_card_of_another_curve_does_not_inherit_an_exclusion(finished_dock, 
 
 def test_exclusions_made_before_and_during_a_check_are_kept(finished_dock, qtbot):
     finished_dock.comparison.exclude(3)
-    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+    with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.results.check, qtbot)
         finished_dock.comparison.exclude(5)
     (a, _) = finished_dock.comparison.curves
@@ -179,7 +179,7 @@ def test_a_failed_run_keeps_the_unsaved_result_recoverable(finished_dock, model,
     assert not grid.enabled
     finished_dock.comparison.exclude(0)
     assert "No result." in finished_dock.results.message.text()
-    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+    with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.recover_notice.button, qtbot)
     assert finished_dock.result is before
     assert finished_dock.comparison.unsaved
@@ -192,14 +192,14 @@ def test_undo_can_itself_be_undone(finished_dock, qtbot, tmp_path, answer):
     run(finished_dock, qtbot)
     second = finished_dock.result
     npe2.PluginManager.instance().discover()
-    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+    with qtbot.waitSignal(finished_dock.finished):
         finished_dock.viewer.open(path, plugin=PLUGIN)
     assert finished_dock.comparison.recoverable.shown.result is second
-    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+    with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.results.check, qtbot)
     checked = finished_dock.result
     assert checked.summary() == first.summary()
-    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+    with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.recover_notice.button, qtbot)
     assert finished_dock.result is second
     assert finished_dock.comparison.recoverable.shown.result is checked
@@ -216,13 +216,13 @@ def dropped(finished_dock, qtbot, tmp_path, answer):
 
 def test_dropped_curves_are_read_only_from_the_start(finished_dock, qtbot, tmp_path, answer, stepped):
     dock = dropped(finished_dock, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: dock.busy, timeout=5000)
+    qtbot.waitUntil(lambda: dock.busy)
     assert not any(layer.editable for layer in dock.viewer.layers)
 
 
 def test_dropped_layers_changed_or_deleted_meanwhile_are_not_adopted(finished_dock, qtbot, tmp_path, answer, stepped):
     dock = dropped(finished_dock, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: dock.task.delivering, timeout=20_000)
+    qtbot.waitUntil(lambda: dock.task.delivering)
     first = dock.viewer.layers[0]
     first.selected_data = {0}
     first.remove_selected()
@@ -234,7 +234,7 @@ def test_dropped_layers_changed_or_deleted_meanwhile_are_not_adopted(finished_do
 
 def test_dropped_layers_deleted_meanwhile_stay_deleted(finished_dock, qtbot, tmp_path, answer, stepped):
     dock = dropped(finished_dock, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: dock.task.delivering, timeout=20_000)
+    qtbot.waitUntil(lambda: dock.task.delivering)
     del dock.viewer.layers[0]
     for _ in take_turns(dock):
         pass
@@ -265,7 +265,7 @@ def test_closing_the_dock_ends_it(finished_dock, model, qtbot):
     finished_dock.show()
     toggle_side_by_side(finished_dock)
     finished_dock.hide()
-    qtbot.waitUntil(lambda: not finished_dock.session.design.is_connected, timeout=2000)
+    qtbot.waitUntil(lambda: not finished_dock.session.design.is_connected)
     assert not grid_of(model).enabled
 
 
@@ -279,16 +279,16 @@ def test_escape_cancels_a_run_and_enter_runs_again(make_napari_viewer, qtbot):
     dock = open_answer(viewer, qtbot)
     show_docks(viewer)
     dock.window().activateWindow()
-    qtbot.waitUntil(dock.isActiveWindow, timeout=3000)
+    qtbot.waitUntil(dock.isActiveWindow)
     run(dock, qtbot)
     set_choices(dock.session.choices, permutations=50_000)
     dock.stale.button.setFocus()
     qtbot.keyClick(dock.stale.button, Qt.Key.Key_Space)
-    qtbot.waitUntil(lambda: dock.cancel_button.hasFocus(), timeout=2000)
+    qtbot.waitUntil(lambda: dock.cancel_button.hasFocus())
     qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
     assert dock.state == "stale"
     assert dock.stale.button.hasFocus()
     set_choices(dock.session.choices, permutations=300)
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    with qtbot.waitSignal(dock.finished):
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Return)
     assert dock.state == "done"

@@ -63,7 +63,7 @@ def explained(space, qtbot):
 
 
 def explain(space, qtbot):
-    with qtbot.waitSignal(space.finished, timeout=60_000):
+    with qtbot.waitSignal(space.finished):
         press(space.run_button, qtbot)
     return space
 
@@ -159,7 +159,7 @@ def test_play_animates_the_last_used_slider_until_pressed_again(space, qtbot, ta
     seen = set()
     slider.valueChanged.connect(seen.add)
     press(explorer.play, qtbot)
-    qtbot.waitUntil(lambda: len(seen) >= 4, timeout=10_000)
+    qtbot.waitUntil(lambda: len(seen) >= 4)
     press(explorer.play, qtbot)
     count = len(seen)
     qtbot.wait(80)
@@ -238,7 +238,7 @@ def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
     monkeypatch.setattr(explaining, "explain", slow)
     press(space.run_button, qtbot)
     assert not space.run_button.isEnabled()
-    qtbot.waitUntil(lambda: "Counting" in space.step.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "Counting" in space.step.text())
     press(space.cancel_button, qtbot)
     assert space.status.text() == "Cancelled."
     assert space.run_button.isEnabled()
@@ -266,7 +266,7 @@ def test_an_outdated_result_is_reported_and_renewed(beside, finished_dock, qtbot
     set_choices(finished_dock.session.choices, rank=21)
     assert "rank was 20 and is 21" in out_of_date(beside)
     before = beside.explanation.explained_comparison
-    with qtbot.waitSignal(finished_dock.finished, timeout=30_000):
+    with qtbot.waitSignal(finished_dock.finished):
         press(beside.stale.button, qtbot)
     assert beside.explanation.explained_comparison is finished_dock.result is not before
     assert not out_of_date(beside)
@@ -281,14 +281,14 @@ def test_changes_are_reported_while_compare_shapes_is_closed(dock, viewer, qtbot
     data = viewer.layers["two"].events.data
     both = len(data.callbacks)
     dock.parentWidget().close()
-    qtbot.waitUntil(lambda: len(data.callbacks) < both, timeout=2000)
+    qtbot.waitUntil(lambda: len(data.callbacks) < both)
     viewer.layers["two"].data = spots(7)
-    qtbot.waitUntil(lambda: "two was changed" in out_of_date(beside), timeout=2000)
+    qtbot.waitUntil(lambda: "two was changed" in out_of_date(beside))
     press(beside.stale.button, qtbot)
     wait_until_idle(beside.session.comparison, qtbot)
     assert not out_of_date(beside)
     viewer.layers.remove("two")
-    qtbot.waitUntil(lambda: "a layer was deleted" in out_of_date(beside), timeout=2000)
+    qtbot.waitUntil(lambda: "a layer was deleted" in out_of_date(beside))
 
 
 def test_a_closed_dock_is_disconnected_from_layers(dock, viewer, qtbot):
@@ -300,7 +300,7 @@ def test_a_closed_dock_is_disconnected_from_layers(dock, viewer, qtbot):
     space.parentWidget().show()
     assert len(data.callbacks) == before + 1
     space.parentWidget().close()
-    qtbot.waitUntil(lambda: len(data.callbacks) == before, timeout=2000)
+    qtbot.waitUntil(lambda: len(data.callbacks) == before)
     space.parentWidget().show()
     assert len(data.callbacks) == before + 1
 
@@ -308,7 +308,7 @@ def test_a_closed_dock_is_disconnected_from_layers(dock, viewer, qtbot):
 def test_checking_robustness_keeps_the_explanation_and_updates_its_verdict(beside, finished_dock, qtbot):
     explain(beside, qtbot)
     beside.panel.table.selectRow(3)
-    with qtbot.waitSignal(finished_dock.finished, timeout=60_000):
+    with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.results.check, qtbot)
     assert beside.explanation.explained_comparison is finished_dock.result
     assert beside.panel.explanation.comparison is finished_dock.result
@@ -360,7 +360,7 @@ def test_the_why_page_reports_that_no_curve_is_selected(model, qtbot, result):
 def test_form_and_scale_are_exchanged_on_request(explained, result, model, qtbot, tmp_path, answer):
     explained.folded_control.heading.click()
     assert explained.controlled.isHidden()
-    with qtbot.waitSignal(explained.finished, timeout=60_000):
+    with qtbot.waitSignal(explained.finished):
         press(explained.control, qtbot)
     lines = explained.controlled.text().splitlines()
     assert lines[0] == "✓ Curves with one part exchanged differ in no other part: form and scale are separated."
@@ -373,7 +373,7 @@ def test_form_and_scale_are_exchanged_on_request(explained, result, model, qtbot
         )
     ]
     path = answer(tmp_path / "why.html")
-    with qtbot.waitSignal(explained.finished, timeout=60_000):
+    with qtbot.waitSignal(explained.finished):
         press(explained.save_report, qtbot)
     assert "Control experiment: forms and scales exchanged" in path.read_text()
     show_given_result(compare(result.b, result.a, QUICK), model)
@@ -383,7 +383,7 @@ def test_form_and_scale_are_exchanged_on_request(explained, result, model, qtbot
 @pytest.mark.usefixtures("blank_figures")
 def test_the_report_is_saved_at_the_chosen_path(explained, qtbot, tmp_path, answer):
     path = answer(tmp_path / "why.html")
-    with qtbot.waitSignal(explained.finished, timeout=60_000):
+    with qtbot.waitSignal(explained.finished):
         press(explained.save_report, qtbot)
     assert explained.status.text() == "Report saved: why.html"
     assert path.exists()

@@ -61,7 +61,7 @@ def test_a_flight_ends_where_the_user_moves_the_camera(model, qtbot):
     qtbot.wait(400)  # longer than a flight
     assert camera.center == (0, 5, 6)
     flight.to(np.array([0.0, 20.0, 30.0]), 9.0)
-    qtbot.waitUntil(lambda: camera.center == (0, 20, 30), timeout=5000)
+    qtbot.waitUntil(lambda: camera.center == (0, 20, 30))
     assert camera.zoom == pytest.approx(9)
 
 
@@ -174,7 +174,7 @@ def test_more_images_than_napari_shows_quickly_are_hidden_until_the_user_shows_t
     assert "2 images hidden" in told[0].message
     assert in_cells(model) == [["1"], ["2"], ["3"], ["4"], ["7"], ["8"]]
     model.layers["5"].visible = True
-    qtbot.waitUntil(lambda: sorted(itertools.chain(*in_cells(model))) == list("1234578"), timeout=2000)
+    qtbot.waitUntil(lambda: sorted(itertools.chain(*in_cells(model))) == list("1234578"))
     session.comparison.arrange(False)
     assert all(layer.visible for layer in model.layers)
     session.detach()
@@ -186,7 +186,7 @@ def test_the_view_is_fitted_to_all_replaced_images(two, model, qtbot):
     for name, side in (("small", 3), ("large", 300)):
         model.add_image(np.zeros((side, side)), name=name)
     model.layers.selection = set(model.layers)
-    qtbot.waitUntil(lambda: words(two) == ["A · small", "B · large"], timeout=2000)
+    qtbot.waitUntil(lambda: words(two) == ["A · small", "B · large"])
     zoom = model.scene.camera.zoom
     two.comparison.arrange(False)
     two.comparison.arrange(True, captioned=True)
@@ -196,7 +196,7 @@ def test_the_view_is_fitted_to_all_replaced_images(two, model, qtbot):
 def test_annotation_layers_are_in_the_cell_of_their_image(two, model, qtbot):
     def in_cells(one, other):
         wanted = [{"one", *one}, {"two", *other}]
-        qtbot.waitUntil(lambda: sorted(cells(model).values(), key=lambda cell: "two" in cell) == wanted, timeout=2000)
+        qtbot.waitUntil(lambda: sorted(cells(model).values(), key=lambda cell: "two" in cell) == wanted)
         assert words(two) == BOTH
 
     model.layers.selection.active = model.layers["one"]
@@ -217,9 +217,9 @@ def test_annotation_layers_are_in_the_cell_of_their_image(two, model, qtbot):
     assert [layer.name for layer in model.layers] == ["one", "first", "arrows", "two", "painted", "drawn"]
     assert list(two.design.groups().values()) == [[model.layers["one"]], [model.layers["two"]]]
     two.choices.design.choose([model.layers["one"]], [painted])
-    qtbot.waitUntil(lambda: {"two", "painted", "drawn"} in cells(model).values(), timeout=2000)
+    qtbot.waitUntil(lambda: {"two", "painted", "drawn"} in cells(model).values())
     two.choices.design.choose([model.layers["two"]], [painted])
-    qtbot.waitUntil(lambda: words(two) == ["A · two", "B · painted", "– · one"], timeout=2000)
+    qtbot.waitUntil(lambda: words(two) == ["A · two", "B · painted", "– · one"])
     two.choices.design.choose([model.layers["one"]], [model.layers["two"]])
     model.layers.remove("two")  # and the painted layer does not take its place
     assert two.choices.design.sides()[1] == ()
@@ -232,10 +232,10 @@ def test_a_fitted_view_changes_only_with_the_canvas_or_images(two, model, qtbot)
     qtbot.wait(700)  # until the view would be fitted again, once docks have their final size
     assert not told
     model.canvas.size = 300, 800
-    qtbot.waitUntil(lambda: bool(told), timeout=3000)
+    qtbot.waitUntil(lambda: bool(told))
     told.clear()
     model.layers["two"].translate = (0, 40)
-    qtbot.waitUntil(lambda: bool(told), timeout=3000)
+    qtbot.waitUntil(lambda: bool(told))
 
 
 def test_earlier_annotation_layers_are_in_the_cell_of_the_first_image(model):
@@ -255,14 +255,14 @@ def test_earlier_annotation_layers_are_in_the_cell_of_the_first_image(model):
 
 def test_labels_over_several_images_get_a_cell_of_their_own(two, model, qtbot):
     model.add_labels(np.ones((60, 80), dtype=int), name="labels")
-    qtbot.waitUntil(lambda: words(two) == [*BOTH, "– · labels"], timeout=2000)
+    qtbot.waitUntil(lambda: words(two) == [*BOTH, "– · labels"])
     model.layers["two"].translate = model.layers["labels"].translate = 0, 50
-    qtbot.waitUntil(lambda: words(two) == BOTH and {"two", "labels"} in cells(model).values(), timeout=2000)
+    qtbot.waitUntil(lambda: words(two) == BOTH and {"two", "labels"} in cells(model).values())
 
 
 def test_labels_are_in_the_cell_of_the_image_with_the_same_name(two, model, qtbot):
     model.add_labels(np.ones((60, 80), dtype=int), name="two_mask")
-    qtbot.waitUntil(lambda: words(two) == BOTH and {"two", "two_mask"} in cells(model).values(), timeout=2000)
+    qtbot.waitUntil(lambda: words(two) == BOTH and {"two", "two_mask"} in cells(model).values())
 
 
 def test_a_hidden_image_has_its_own_cell_again_when_it_is_shown(two, model, qtbot):
@@ -270,9 +270,9 @@ def test_a_hidden_image_has_its_own_cell_again_when_it_is_shown(two, model, qtbo
     assert set(cells(model)) == apart
     model.layers["one"].visible = False
     model.layers["two"].name = "alone"  # arranged anew, as large as the canvas allows
-    qtbot.waitUntil(lambda: words(two) == ["B · alone"], timeout=2000)
+    qtbot.waitUntil(lambda: words(two) == ["B · alone"])
     model.layers["one"].visible = True
-    qtbot.waitUntil(lambda: set(cells(model)) == apart, timeout=2000)
+    qtbot.waitUntil(lambda: set(cells(model)) == apart)
     assert words(two) == ["A · one", "B · alone"]
 
 
@@ -281,14 +281,14 @@ def test_curves_of_a_deleted_image_lie_over_the_one_that_is_opened_again(two, mo
     before = cells(model)
     (image,) = (layer for layer in model.layers if layer.name == "one")
     model.layers.remove(image)
-    qtbot.waitUntil(lambda: words(two) == ["A · one curves", "B · two"], timeout=2000)
+    qtbot.waitUntil(lambda: words(two) == ["A · one curves", "B · two"])
     model.add_image(image.data, name="one")
-    qtbot.waitUntil(lambda: words(two) == BOTH, timeout=2000)
+    qtbot.waitUntil(lambda: words(two) == BOTH)
     assert cells(model) == before
     model.layers["one"].name = "another"
     model.layers.remove("another")
     model.add_image(image.data, name="third")  # of another name, thus perhaps of another scene
-    qtbot.waitUntil(lambda: len(words(two)) == 3, timeout=2000)
+    qtbot.waitUntil(lambda: len(words(two)) == 3)
     assert {"third"} in cells(model).values()
 
 
@@ -302,12 +302,12 @@ def test_a_grid_disabled_by_the_user_stays_disabled(two, model, qtbot):
     model.layers["two"].name = "other"
     model.add_image(np.zeros((60, 80)), name="third")
     qtbot.wait(300)  # longer than arranging takes
-    qtbot.waitUntil(lambda: model.scene.camera.zoom > 1.2 * before, timeout=2000)  # there is room for one again
+    qtbot.waitUntil(lambda: model.scene.camera.zoom > 1.2 * before)  # there is room for one again
     assert heard == []
     assert words(two) == []
     grid.enabled = True
     three = ["A · one", "B · other", "– · third"]
-    qtbot.waitUntil(lambda: words(two) == three and len(cells(model)) == 3, timeout=2000)
+    qtbot.waitUntil(lambda: words(two) == three and len(cells(model)) == 3)
     grid.enabled = False
     two.comparison.arrange(False)
     assert not grid.enabled
@@ -334,7 +334,7 @@ def test_captions_follow_the_unit_and_displayed_axes(model, qtbot):
         model.add_image(np.zeros((4, 50, 100)), name=name)
     model.dims.order = 2, 0, 1
     model.reset_view()
-    qtbot.waitUntil(lambda: len(sizes()) == 2, timeout=2000)
+    qtbot.waitUntil(lambda: len(sizes()) == 2)
     assert sizes()[:, 1] * 49 == pytest.approx(sizes()[:, 0] * 3)
     session.comparison.arrange(False)
     session.detach()
@@ -388,7 +388,7 @@ def test_captions_are_above_their_images_and_move_with_them(make_napari_viewer, 
         return len(captions.shown) == 2 and all(are_above(viewer, captions, *one) for one in both.items())
 
     qtbot.waitUntil(lambda: grid_of(viewer).enabled is not apart)
-    qtbot.waitUntil(right, timeout=5000)
+    qtbot.waitUntil(right)
     assert captions.isVisible()
     assert captions.accessibleName() == "A · one, B · two"
     font = captions.font()
@@ -398,15 +398,15 @@ def test_captions_are_above_their_images_and_move_with_them(make_napari_viewer, 
         assert room.width() > captions.fontMetrics().horizontalAdvance(caption.text)
     viewer.scene.camera.zoom *= 0.7
     viewer.scene.camera.center = 0, 10, 20 + 50 * apart
-    qtbot.waitUntil(right, timeout=5000)
+    qtbot.waitUntil(right)
     viewer.layers["one"].name = "first"
     both[100] = "A · first"
-    qtbot.waitUntil(right, timeout=5000)
+    qtbot.waitUntil(right)
     bench.session.design.swap()
     both.update({100: "B · first", 200: "A · two"})
-    qtbot.waitUntil(right, timeout=5000)
+    qtbot.waitUntil(right)
     viewer.layers["two"].visible = False
-    qtbot.waitUntil(lambda: [one.text for one, _ in captions.shown] == ["B · first"], timeout=5000)
+    qtbot.waitUntil(lambda: [one.text for one, _ in captions.shown] == ["B · first"])
     viewer.scene.camera.zoom *= 8  # its upper edge is outside the view
     ((_, room),) = captions.shown
     assert room.top() >= 0
@@ -414,14 +414,14 @@ def test_captions_are_above_their_images_and_move_with_them(make_napari_viewer, 
     assert not captions.isVisible()
     viewer.layers["two"].visible = True
     viewer.reset_view()
-    qtbot.waitUntil(lambda: len(captions.shown) == 2, timeout=5000)
+    qtbot.waitUntil(lambda: len(captions.shown) == 2)
     viewer.add_shapes(ndim=2)  # as by a click on napari's grid button: it has no extent yet
     viewer.scene.camera.zoom *= 0.9
     if not apart:
         canvas = captions.parentWidget()
         viewer.layers.selection.active = viewer.layers["two"]
         marks = viewer.add_points(ndim=2)
-        qtbot.waitUntil(lambda: right() and len(cells(viewer)) == 2, timeout=5000)
+        qtbot.waitUntil(lambda: right() and len(cells(viewer)) == 2)
         marks.mode = "add"
         for value in (100, 200):  # in both cells
             top, left, bottom, _ = boxes(viewer)[value]
