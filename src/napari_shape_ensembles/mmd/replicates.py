@@ -456,14 +456,14 @@ def explained(kernels: MeanKernels, hypothesis: Hypothesis, orders: Index) -> Re
     kernel = rest @ kernel @ rest
     if np.abs(kernel).max() <= _CONSTANT_KERNEL * largest:
         return np.zeros(len(orders))
-    squares = _forms(kernel, tested, orders)
+    squares = forms_in_orders(kernel, tested, orders)
     if not exact:
-        left = np.trace(kernel) - _forms(kernel, nuisance, orders) - squares
+        left = np.trace(kernel) - forms_in_orders(kernel, nuisance, orders) - squares
         squares = squares / np.maximum(left, np.finfo(float).tiny)
     return squares
 
 
-def _forms(kernel: Real, columns: Real, orders: Index) -> Real:
+def forms_in_orders(kernel: Real, columns: Real, orders: Index) -> Real:
     """tr(XᵀKX) for the rows of X in every order."""
     leave, found = cancellation_check(), np.zeros(len(orders))
     size = max(1, _CHUNK // len(kernel))
@@ -582,7 +582,7 @@ def replicate_test(
     squares = np.stack([explained(kernels[name], one, drawn.orders) for name, one in parts])
     each, joint = joint_p_values(rounded_ties(squares))
     deciding, by = parts[int(each[:, 0].argmin())]
-    observed = _forms(kernels[deciding].between, by.tested, drawn.orders[:1])[0]
+    observed = forms_in_orders(kernels[deciding].between, by.tested, drawn.orders[:1])[0]
     smallest = each[:, 0].reshape(-1, len(kernels)).min(axis=0)
     p_value = float(np.mean(joint <= joint[0]))
     return ReplicateTest(
@@ -775,7 +775,7 @@ def _intersection_p(
         tested = Hypothesis(group[chosen] == j, None if blocks is None else blocks[chosen]).tested
         column = np.zeros((len(group), tested.shape[1]))
         column[chosen] = tested
-        statistics += [_forms(kernel.between, column, drawn.orders) for kernel in kernels.values()]
+        statistics += [forms_in_orders(kernel.between, column, drawn.orders) for kernel in kernels.values()]
     _, joint = joint_p_values(rounded_ties(np.stack(statistics)))
     return float(np.mean(joint <= joint[0]))
 
