@@ -9,7 +9,9 @@ from qtpy.QtGui import QMouseEvent, QScreen
 from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 
 from docks import (
+    choose_for_selected,
     curves_of,
+    includes_again,
     move_on_canvas,
     open_answer,
     own_callbacks,
@@ -302,7 +304,7 @@ def test_an_excluded_curve_is_omitted_from_the_next_run_and_can_be_restored(fini
     one = finished_dock.result.a.ids[4]
     pixels = model.layers["one"].data.copy()
     finished_dock.comparison.selection.pick([4])
-    press(explorer.card.exclude, qtbot)
+    choose_for_selected(explorer.card, "Leave out")
     assert finished_dock.state == "stale"
     assert curves_of(model, "one").features["excluded"].tolist() == [index == 4 for index in range(number)]
     assert np.asarray(curves_of(model, "one").face_color)[4, 3] == 0
@@ -321,16 +323,16 @@ def test_an_excluded_curve_is_omitted_from_the_next_run_and_can_be_restored(fini
 
 def test_excluding_twice_restores_the_curve(finished_dock, explorer, qtbot):
     finished_dock.comparison.selection.pick([4])
-    press(explorer.card.exclude, qtbot)
-    assert "again" in explorer.card.exclude.text()
-    press(explorer.card.exclude, qtbot)
+    choose_for_selected(explorer.card, "Leave out")
+    assert includes_again(explorer.card)
+    choose_for_selected(explorer.card, "Include again")
     assert finished_dock.state == "done"
     assert finished_dock.excluded.isHidden()
 
 
 def test_exclusions_end_with_other_outlines_and_follow_a_swap(finished_dock, explorer, qtbot):
     finished_dock.comparison.selection.pick([4])
-    press(explorer.card.exclude, qtbot)
+    choose_for_selected(explorer.card, "Leave out")
     swap(finished_dock)
     assert not finished_dock.excluded.isHidden()
     set_choices(finished_dock.session.choices, min_area=30)

@@ -28,6 +28,7 @@ from ..panels.widgets import (
     column,
     excluded_notice,
     menu_button,
+    picked_group_notice,
     row,
     scrolling,
     single_shot_timer,
@@ -63,6 +64,7 @@ class AnswerPage(TaskPage):
         tooltip = "Open any file of the bench, or save the settings"
         self.files = menu_button("Ope&n …", tooltip, self.dialogs.settings_entries())
         results = self.results = ResultsPanel(self.dialogs.result_entries())
+        self.picked_group = picked_group_notice()
         self.excluded, self.recover_notice = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.suspects = Notice(
             "Leave out", "Exclude these outlines of all images, found without regard to groups or answer", rich=True
@@ -80,8 +82,8 @@ class AnswerPage(TaskPage):
         self.row = Section("", column(results.table, results.help))
         self.paper = button(
             "Eve&rything for a paper …",
-            "Write a figure (SVG, PNG), a methods paragraph, tables of objects and of images, the script and the "
-            "comparison to a folder",
+            "Write figures, a methods paragraph with QUAREP-LiMi's checklist, tables of objects and of images, the script "
+            "and the result to a folder; of all groups",
         )
         self.numbers = Section("Numbers, curves and files", column(self.color_by.limit, results))
         self.reference = ReferencePanel(self)
@@ -89,7 +91,7 @@ class AnswerPage(TaskPage):
         self.settings_form = Form(session.choices.settings, folded=("Advanced",))
         self.recipe = ChoicesLine(self, "recipe")
         self.settings = Section("Settings", column(row(self.files), self.recipe, self.settings_form))
-        notices = self.recover_notice, self.missing_images, self.excluded, self.faults
+        notices = self.recover_notice, self.missing_images, self.excluded, self.picked_group, self.faults
         state = self.reason, self.step, self.progress, self.stale, *notices
         # Messages about files stay visible, outside of collapsed sections and even without a result.
         self.pair = PairChoice(self)
@@ -113,6 +115,8 @@ class AnswerPage(TaskPage):
         self.suspects.label.linkActivated.connect(self._inspect_suspects)
         self.suspects.button.clicked.connect(session.checking.leave_out)
         self.excluded.button.clicked.connect(session.choices.exclusions.clear)
+        self.picked_group.button.clicked.connect(task.undo_group)
+        self.link(task.selection.side_by_side_requested, self.curve_window.open_side_by_side)
         self.recover_notice.button.clicked.connect(task.recover)
         self.color_by.changed.connect(task.set_coloring)
         self.verdict.picture.chosen.connect(self._show_curve)
@@ -147,6 +151,7 @@ class AnswerPage(TaskPage):
         result = None if task.running else task.result
         count, kept = sum(map(len, task.current_inputs().excluded)), task.recoverable
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
+        self.picked_group.set_message(task.group_words())
         names = "" if kept is None else kept.title
         self.recover_notice.set_message(f"↶ The previous result ({names}) was not saved." if names else "")
         gone = [] if task.missing_images is None else task.missing_images[1]
@@ -168,8 +173,11 @@ class AnswerPage(TaskPage):
             if result is not None:
                 self.color_by.show_colors(task.color_by, task.percentile, result)
         results.show_state(busy=task.busy, stale=not self.stale.isHidden())
-        for part in (self.row, self.paper, self.numbers):
+        for part in (self.row, self.numbers):
             part.setVisible(result is not None)
+        self.paper.setVisible(
+            result is not None or (task.is_described and task.answer is not None and not task.running)
+        )
         self.paper.setEnabled(not self.busy)
         if several := task.is_described:
             if self.groups is None:

@@ -387,6 +387,11 @@ def excluded_notice() -> Notice:
     return Notice("&Include all", "Restore all manually excluded curves")
 
 
+def picked_group_notice() -> Notice:
+    """Return a notice for curves that were put into a group of their own, with a button that takes them back."""
+    return Notice("Undo", "Remove the group, and compare the images again as they were")
+
+
 def tip(text: str) -> str:
     """Return literal text for a tooltip or message box, escaped if Qt might interpret it as HTML."""
     return f"<qt>{escape(text)}</qt>".replace("\n", "<br>") if "<" in text else text
