@@ -431,3 +431,22 @@ def test_the_color_bar_counts_every_curve_and_clips_on_request(finished_dock):
     assert finished_dock.color_by.colorbar.labels[-1] == f"≥ {high:.3g}"
     finished_dock.color_by.percentile.setValue(100)
     assert "≥" not in finished_dock.color_by.colorbar.labels[-1]
+
+
+def test_deleted_curves_are_shown_again(bare_dock, model, qtbot):
+    run(bare_dock, qtbot)
+    toggle_side_by_side(bare_dock)
+    assert bare_dock.redraw.isHidden()
+    bare_dock.comparison.exclude([2])
+    model.layers.remove(curves_of(model, "one"))
+    model.layers.remove(curves_of(model, "two"))
+    bare_dock.comparison.exclude([2])  # so that nothing is out of date
+    bare_dock.comparison.set_coloring("area", 98)
+    qtbot.waitUntil(lambda: bare_dock.redraw.label.text() == "The curves of one, two were deleted.")
+    result = bare_dock.result
+    press(bare_dock.redraw.button, qtbot)
+    qtbot.waitUntil(lambda: not bare_dock.comparison.busy)
+    assert bare_dock.result is result
+    assert curves_of(model, "one").features["painted"].equals(curves_of(model, "one").features["area"])
+    assert curves_of(model, "two").visible
+    assert bare_dock.redraw.isHidden()

@@ -96,3 +96,18 @@ def test_the_checklist_names_handwork_and_models():
     assert f"[ ] Cite original method: cellpose:cyto3: its publication, {BLANK}." in said
     assert "Standardized format" in said
     assert "Machine learning" not in checklist(Outlines(find="cellpose"), {}, ["labels"], 0, [])
+
+
+def test_a_reopened_comparison_knows_which_proposal_its_recipe_was(model, bare_dock, qtbot, tmp_path, monkeypatch):
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "paper"))
+    choices, task = bare_dock.session.choices, bare_dock.comparison
+    choices.proposed[choices.recipe] = 2
+    press(bare_dock.run_button, qtbot)
+    wait_until_idle(task, qtbot)
+    said = export(bare_dock, qtbot, tmp_path / "paper")
+    assert "number 2 of those proposed" in said
+    model.layers.clear()
+    choices.proposed.clear()
+    task.open(tmp_path / "paper" / "pair.comparison.npz")
+    wait_until_idle(task, qtbot)
+    assert export(bare_dock, qtbot, tmp_path / "paper") == said

@@ -152,7 +152,7 @@ def test_side_by_side_shows_the_picture_around_each_curve(finished_dock, explore
     choose_for_selected(explorer.card, "Open side by side")
     assert explorer.tabs.tabText(explorer.tabs.currentIndex()) == "Side by side"
     for button in explorer.crops.buttons:
-        picture = button._picture.toImage()
+        picture = button.picture.toImage()
         middle = picture.pixelColor(picture.width() // 2, picture.height() // 2).lightness()
         assert middle > picture.pixelColor(1, 1).lightness() + 50  # bright spots
     press(explorer.crops.buttons[1], qtbot)

@@ -297,10 +297,7 @@ class ComparisonTask(Task[Comparison]):
         assert outcome.shown is not None
         assert outcome.shown.run_inputs is not None
         with self.choices.layers.batched_update():  # the curves, and their arrangement
-            yield from self.curves.replace(outcome.layers, shown=False)
-            for ref, own in zip(itertools.chain(*outcome.shown.run_inputs.layers), outcome.layers, strict=False):
-                if (image := ref()) is not None:
-                    name_after(own, image, "curves")
+            yield from self._add_curves(outcome.layers, outcome.shown.run_inputs)
             self.show_message("")
             yield from self.show_in_turns(outcome.shown)
         yield None
@@ -395,6 +392,38 @@ class ComparisonTask(Task[Comparison]):
             for layer in self.curves:
                 repaint(layer, self.color_by, limits)
         self.recolored.emit()
+
+    def without_curves(self) -> list[str]:
+        """Return the names of the images of the result, in the viewer, whose layer of curves was deleted."""
+        then = None if self.shown is None else self.shown.run_inputs
+        images = [] if then is None else [ref() for ref in itertools.chain(*then.layers)]
+        pairs = zip(images, self.curves.by_image(), strict=False)
+        return [
+            image.name for image, own in pairs if own is None and image is not None and image in self.choices.layers
+        ]
+
+    def redraw(self) -> None:
+        """Add the curves of the result again, as some of their layers were deleted."""
+        if (shown := self.shown) is not None:
+            view = shown.to_view(self.color_by)
+            self.start_secondary_job(partial(curve_layers, shown.result, view, shown.sources), self._on_redrawn)
+
+    def _on_redrawn(self, layers: list[CurveLayer]) -> Iterator[None]:
+        if self.shown is not None and self.shown.run_inputs is not None:
+            with self.choices.layers.batched_update():
+                yield from self._add_curves(layers, self.shown.run_inputs)
+            yield
+            yield from self.curves.replace(layers, new=False)
+            self.curves.mark_excluded(self.excluded_rows())
+            self.recolor()
+            self.changed.emit()
+
+    def _add_curves(self, layers: list[CurveLayer], run_inputs: RunInputs) -> Iterator[None]:
+        """Add layers of curves, hidden, in place of the previous ones, and name them after their images."""
+        yield from self.curves.replace(layers, shown=False)
+        for ref, own in zip(itertools.chain(*run_inputs.layers), layers, strict=False):
+            if (image := ref()) is not None:
+                name_after(own, image, "curves")
 
     def set_coloring(self, column: str, percentile: int) -> None:
         if (column, percentile) != (self.color_by, self.percentile):

@@ -11,7 +11,7 @@ from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, Qt
 from qtpy.QtGui import QColor, QCursor, QPainter, QPaintEvent, QPen, QPolygonF, QTransform
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
-from qtpy.QtWidgets import QFrame, QMainWindow, QWidget
+from qtpy.QtWidgets import QFrame, QListView, QMainWindow, QWidget
 
 from ...comparison import Comparison
 from ..camera_flight import Flight, view_of
@@ -124,12 +124,25 @@ class CanvasOverlays:
     def show_captions(self) -> None:
         """Show captions and outlines if there is a window, and hide the card of a curve that no longer exists."""
         canvas = self._canvas()
+        self._hide_spacers()
         if not self._selected_rows():
             self._hide_card()
         if canvas is not None and (self.captions is None or not isalive(self.captions)):
             self.outlines = self._deleted_with_page(OutlinesInView(canvas, self._comparison))
             self.captions = self._deleted_with_page(Captions(canvas, self._comparison.side_by_side))
         self._on_camera_moved()
+
+    def _hide_spacers(self) -> None:
+        """Hide the rows of layers that only fill up the grid from lists of layers, as there is nothing to do with them.
+
+        Such a list holds the layer of a row as its user data; where it does not, the rows stay.
+        """
+        window, spacers = self._window(), self._comparison.side_by_side.spacers()
+        for view in [] if window is None or not spacers else window.findChildren(QListView):
+            for place in range(view.model().rowCount()):
+                listed = view.model().index(place, 0).data(Qt.ItemDataRole.UserRole)
+                if any(listed is spacer for spacer in spacers):
+                    view.setRowHidden(place, True)
 
     def _deleted_with_page(self, overlay: Overlay) -> Overlay:
         """Delete an overlay, which is a child of the canvas, together with the page."""
@@ -138,12 +151,17 @@ class CanvasOverlays:
             page.destroyed.connect(overlay.deleteLater)
         return overlay
 
-    def _canvas(self) -> QWidget | None:
-        """Return napari's canvas widget, without the dims sliders."""
+    def _window(self) -> QMainWindow | None:
+        """Return the main window of the page, an ancestor of floating docks, too."""
         page = self._page()
         window = page if page is not None and isalive(page) else None
-        while window is not None and not isinstance(window, QMainWindow):  # an ancestor of floating docks, too
+        while window is not None and not isinstance(window, QMainWindow):
             window = window.parentWidget()
+        return window
+
+    def _canvas(self) -> QWidget | None:
+        """Return napari's canvas widget, without the dims sliders."""
+        window = self._window()
         centre = None if window is None else window.centralWidget()
         return None if centre is None else centre.findChild(QOpenGLWidget)
 

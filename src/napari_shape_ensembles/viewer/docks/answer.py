@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QApplication, QFileDialog
 
 from ...comparison.fragility import checks_in_words
 from ...comparison.verdict import INCONCLUSIVE, ROW_WORDS
-from ...words import counted
+from ...words import counted, listed
 from ..curves.window import CurveWindow
 from ..dialogs import Dialogs
 from ..form import Form
@@ -75,6 +75,7 @@ class AnswerPage(TaskPage):
             "made while idle. Fragile: another row without one outline, or with more than a quarter of the choices."
         )
         self.missing_images = Notice("Find …", "Choose the folder of the images; they are recognized by content")
+        self.redraw = Notice("Show again", "Add the curves of this result to the viewer again")
         self.faults = Notice("Answer anyway", "The outlines have been checked and are correct: show the result")
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, task)
@@ -82,7 +83,7 @@ class AnswerPage(TaskPage):
         self.row = Section("", column(results.table, results.help))
         self.paper = button(
             "Eve&rything for a paper …",
-            "Write figures, a methods paragraph with QUAREP-LiMi's checklist, tables of objects and of images, the script "
+            "Write figures, a methods paragraph with QUAREP-LiMi's checklist, tables of objects and images, the script "
             "and the result to a folder; of all groups",
         )
         self.numbers = Section("Numbers, curves and files", column(self.color_by.limit, results))
@@ -91,7 +92,7 @@ class AnswerPage(TaskPage):
         self.settings_form = Form(session.choices.settings, folded=("Advanced",))
         self.recipe = ChoicesLine(self, "recipe")
         self.settings = Section("Settings", column(row(self.files), self.recipe, self.settings_form))
-        notices = self.recover_notice, self.missing_images, self.excluded, self.picked_group, self.faults
+        notices = self.recover_notice, self.missing_images, self.excluded, self.picked_group, self.redraw, self.faults
         state = self.reason, self.step, self.progress, self.stale, *notices
         # Messages about files stay visible, outside of collapsed sections and even without a result.
         self.pair = PairChoice(self)
@@ -111,6 +112,8 @@ class AnswerPage(TaskPage):
         self.follow(session.referring.opened, self._show_reference)
         self.faults.button.clicked.connect(task.overrule)
         self.missing_images.button.clicked.connect(self._find_images)
+        self.redraw.button.clicked.connect(task.redraw)
+        self.link(task.side_by_side.arranged, self._show_missing_curves)
         self.suspects.label.setTextInteractionFlags(LINKS)
         self.suspects.label.linkActivated.connect(self._inspect_suspects)
         self.suspects.button.clicked.connect(session.checking.leave_out)
@@ -189,10 +192,17 @@ class AnswerPage(TaskPage):
         self.run_button.setVisible(self.state not in ("done", "stale", INCONCLUSIVE))  # not beside *Run again*
         self._show_verdict()
         self._show_checks()
+        self._show_missing_curves()
         if task.is_new_result and not task.busy:
             task.is_new_result = False
             if not several:  # else the table of contrasts is read first
                 self._result_scroll_timer.start()
+
+    def _show_missing_curves(self) -> None:
+        """Offer to add curves again whose layers were deleted."""
+        task = self.comparison
+        gone = [] if task.busy or not self.stale.isHidden() else task.without_curves()
+        self.redraw.set_message(f"The curves of {listed(gone)} were deleted." if gone else "")
 
     def _show_verdict(self) -> None:
         running = self.comparison.running

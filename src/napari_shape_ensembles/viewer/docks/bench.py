@@ -41,7 +41,7 @@ from .why import WhyPage
 #: The pages of the steps, by the titles of their tabs; a single page has no tab.
 PAGES: Mapping[str, Mapping[str, Callable[[ViewerModel], QWidget]]] = {
     "Images": {"Images": ImagesPage},
-    "Outlines": {"Settings and preview": SegmentCurves, "Inspect": InspectCurves},
+    "Outlines": {"Settings and preview": partial(SegmentCurves, alone=False), "Inspect": InspectCurves},
     "Answer": {"Answer": AnswerPage},
     "Why": {"Why": WhyPage},
     "Trust": {"Overview": TrustPage, "Rank": LandscapePage, "Smoothing": SmoothingPage},

@@ -206,7 +206,7 @@ class OutlineButton(QPushButton):
         self.outline = StyledOutline(outline, side, filled=True, width=1.2)
         self._scale = (size / 2 - 4) / reach
         self._is_highlighted = self._is_marked = False
-        self._picture: QPixmap | None = None
+        self.picture: QPixmap | None = None
         self.setFixedSize(size, size)
         self.setStyleSheet("padding: 0px;")
         self.setToolTip(tip(f"A curve of {group}: click to select it"))
@@ -214,7 +214,7 @@ class OutlineButton(QPushButton):
 
     def set_picture(self, picture: QPixmap) -> None:
         """Show the outline over a picture, which has the size of the button's content."""
-        self._picture = picture
+        self.picture = picture
         self.outline = replace(self.outline, filled=False)
 
     def mark(self, marked: bool) -> None:
@@ -243,10 +243,10 @@ class OutlineButton(QPushButton):
         with painting(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(ink)
-            if self._picture is None:
+            if self.picture is None:
                 painter.drawText(self.rect().adjusted(4, 1, 0, 0), Qt.AlignmentFlag.AlignLeft, SIDE_MARKS[self.side])
             else:
-                painter.drawPixmap(self.rect().adjusted(4, 4, -4, -4), self._picture)
+                painter.drawPixmap(self.rect().adjusted(4, 4, -4, -4), self.picture)
             paint_outline(painter, self.outline, QRectF(self.rect()).center(), self._scale, ink)
             if self._is_highlighted or self._is_marked:
                 painter.setPen(QPen(ink, 3 if self._is_marked else 2))

@@ -280,7 +280,8 @@ class SteadyTabs(QTabWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setTabBar(_SteadyBar())
+        self.setTabBar(bar := _SteadyBar())
+        bar.setAccessibleName("Tabs")
         self.setFocusProxy(None)  # the tab bar takes the focus itself
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
