@@ -5,8 +5,12 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.ndimage import gaussian_filter
+from scipy.spatial import cKDTree
 from skimage.io import imread
+from skimage.measure import find_contours
 
+from curve_makers import ragged_blobs
 from napari_shape_ensembles import (
     Comparison,
     Ensemble,
@@ -18,7 +22,7 @@ from napari_shape_ensembles import (
     extract_curves,
 )
 from napari_shape_ensembles.comparison.precision import at_one_precision
-from napari_shape_ensembles.outlines.precision import pixels_of, precision_of
+from napari_shape_ensembles.outlines.precision import pixels_of, precision_of, traced_again
 from napari_shape_ensembles.outlines.rasterize import rasterize
 
 QUICK = Settings(landmarks=100, rank=30, permutations=300)
@@ -218,3 +222,15 @@ def test_a_real_difference_is_found_between_unequal_pixel_sizes(pooled):
     kept = set(fine.ids[half].tolist())
     other = stretched[[label not in kept for label in stretched.ids.tolist()]]
     assert compare(fine[half], other, QUICK).scale.rejected
+
+
+@pytest.mark.parametrize("sigma", [(4.0, 4.0), (2.0, 5.0), (1.0, 3.0)])
+def test_smoothing_again_equals_filtering_a_fine_mask(sigma):
+    """At pixels of 0.25; the reference has pixels of 0.05."""
+    curve = 20 * ragged_blobs(1, seed=2, roughness=0.1)[0]
+    (smoothed,) = traced_again([curve], np.full((1, 2), 0.25), np.array([sigma]))
+    corner = curve.min(axis=0) - 5
+    mask = rasterize([(curve - corner) / 0.05], tuple(np.ptp(curve, axis=0).astype(int) * 20 + 220)) > 0
+    level = gaussian_filter(mask.astype(float), 5 * np.array(sigma))
+    expected = max(find_contours(level, 0.5), key=len) * 0.05 + corner
+    assert cKDTree(expected).query(smoothed)[0].max() < 0.05
