@@ -465,6 +465,13 @@ def test_means_of_few_and_of_many_points_are_compared_at_the_level(m, n, of_a, o
     assert np.mean(rejected) <= stats.binom.isf(0.001, 600, 1.4 * 0.025) / 600
 
 
+@pytest.mark.parametrize("count", [3, 6, 15])
+def test_a_precision_that_differs_by_just_the_largest_factor_is_permuted_for_any_number_of_replicates(count):
+    hypothesis = Hypothesis(np.arange(2 * count) >= count)
+    assert not precision_differs(hypothesis, np.repeat([10, 20], count))
+    assert precision_differs(hypothesis, np.repeat([10, 21], count))
+
+
 def test_one_component_that_differs_stands_out_from_a_common_variation_of_few_and_of_many_points():
     """With the weights of equal numbers it is found in a tenth of designs; by Welch's test of it in half."""
     rng, counts = np.random.default_rng(0), np.repeat([3, 30], [5, 15])

@@ -877,7 +877,8 @@ def precision_differs(hypothesis: Hypothesis, counts: Index) -> bool:
     contrast = float((tested**2 * variance[:, None]).sum()) / tested.shape[1]
     free = 1 - (nuisance**2).sum(axis=1)
     permuted = float(variance @ free) / (len(counts) - nuisance.shape[1])
-    return bool(fitted.max() > _MAX_PRECISION_RATIO * fitted.min() or contrast > _MAX_CONTRAST_VARIANCE * permuted)
+    ratio, larger = fitted.max() / fitted.min(), contrast / permuted
+    return bool(ratio > _MAX_PRECISION_RATIO * (1 + _TIE) or larger > _MAX_CONTRAST_VARIANCE * (1 + _TIE))
 
 
 def precisions(squares: Real, within: float, counts: Index, hypothesis: Hypothesis) -> Real:

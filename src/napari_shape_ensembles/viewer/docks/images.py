@@ -141,6 +141,10 @@ class ImagesPage(Page):
         self.warnings.hide()  # until there is one: an empty label takes the height of a line
         self.grouped = Notice("Undo", "Take back the grouping by names, and enter groups yourself")
         self.grouped.button.clicked.connect(self.design.undo_grouping)
+        self.pooled = Notice("Split", "Give each of them a row, as a replicate; outlines of one are not independent")
+        self.pooled.button.clicked.connect(self._split_by_replicates)
+        self.divided = Notice("Undo", "Remove the parts; the rows of the whole layers are back")
+        self.divided.button.clicked.connect(self.session.design_work.undo_division)
         self.mask = Notice("Inspect it", "Lay the labels over the image, and review them one after the other")
         self.mask.button.clicked.connect(self._inspect_mask)
         self.as_labels = Notice("Use as labels", "Treat each value as an object instead of segmenting")
@@ -153,7 +157,17 @@ class ImagesPage(Page):
         self._sizes: list[tuple[Ref, Calibration]] = []  # layers without a pixel size, and those of their files
         names = Section("Fill columns from names", column(row(self.pattern, self.fill, grows=self.pattern)))
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
-        said = self.grouped, self.mask, self.as_labels, self.in_files, self.reason, self.message, self.warnings
+        said = (
+            self.grouped,
+            self.pooled,
+            self.divided,
+            self.mask,
+            self.as_labels,
+            self.in_files,
+            self.reason,
+            self.message,
+            self.warnings,
+        )
         buttons = row(self.split, self.table_menu)
         scrolling(self, self.table, buttons, *said, names, self.pixels, self.tour, grows=self.table)
         for signal in (self.design.changed, self.design.calibrated):
@@ -208,6 +222,8 @@ class ImagesPage(Page):
         self.tour.setVisible(not layers)
         counts = ", ".join(f"{name} ({len(own)})" for name, own in design.groups().items())
         self.grouped.set_message(f"Grouped by names: {counts}." if design.grouped_by else "")
+        self.pooled.set_message(_pooled_words(design.pooled()))
+        self.divided.set_message(self.session.design_work.divided())
         self.message.setVisible(bool(self.message.text()))
         self._check_timer.start()
 
@@ -397,6 +413,11 @@ class ImagesPage(Page):
                 self.session.design_work.split(layer, way)
                 return
 
+    def _split_by_replicates(self) -> None:
+        if (found := self.design.pooled()) is not None:
+            column, counts = found
+            self.session.design_work.split_by_replicates(counts, column)
+
     def _add(self) -> None:
         name, chosen = QInputDialog.getText(self, "Add column", "Name, such as dose")
         if chosen:
@@ -405,6 +426,15 @@ class ImagesPage(Page):
 
 def _none() -> None:
     """A reference to no layer."""
+
+
+def _pooled_words(found: tuple[str, Mapping[Layer, int]] | None) -> str:
+    """Return a sentence on a feature that seems to name replicates; empty for none."""
+    if found is None:
+        return ""
+    column, counts = found
+    many = " and ".join(map(str, counts.values())) if len(counts) <= 2 else str(sum(counts.values()))
+    return f"Column {column}: {many} replicates?"
 
 
 def _listed(names: list[str]) -> str:
