@@ -655,8 +655,9 @@ def experiment(
         One row per image. Columns: group; and optionally replicate (dish, animal, specimen; by default each image is
         one), block (pair, batch, day: permuted only within), numeric covariates such as a dose, and further factors.
     settings : Settings, optional
-        Its number of permutations is used, but at least 24 999, if there are more than 20 000 labelings. If outlines
-        are permuted in several contrasts, as many as the adjusted p-values need to reach the level.
+        Its number of permutations is used, but at least 24 999, if there are more than 20 000 labelings; five times as
+        many where the decision depends on the draw. If outlines are permuted in several contrasts, as many as the
+        adjusted p-values need to reach the level.
     control : str, optional
         Group that all others are compared with; by default all pairs are compared.
     correction : {"auto", "family", "fdr"}
