@@ -23,7 +23,7 @@ from .tracing import blur, traced_labels
 _TOLERANCE = 1.1
 # Outlines of fewer vertices are polygons clicked by hand, unless their vertices are as dense as pixels; those of fewer
 # than the second number are corners, and stay as they are.
-_MIN_TRACED_VERTICES, _MIN_CLICKED_VERTICES = 60, 8
+_MIN_TRACED_VERTICES, MIN_CLICKED_VERTICES = 60, 8
 # Vertices closer than this many steps of their grid follow the boundary of pixels, as do polygons with this share of
 # their edges along rows, columns and diagonals.
 _MAX_CHAIN_SPACING, _MIN_ALIGNED = 1.5, 0.95
@@ -96,7 +96,7 @@ def precision_of(ensemble: Ensemble) -> Precision:
     smoothing = pixel * _smoothing(ensemble)
     pixel = np.where(traced[:, None], pixel, np.where(chain[:, None], step, 0))
     drawn = ~traced & ~chain & ((counts < _MIN_TRACED_VERTICES) | step.any(axis=1))
-    drawn &= counts >= _MIN_CLICKED_VERTICES
+    drawn &= counts >= MIN_CLICKED_VERTICES
     held = size[:, None] >= _MAX_ACROSS * np.stack([pixel, step])
     pixel, step = np.where(held, 0, np.stack([pixel, step]))
     return Precision(
