@@ -465,6 +465,13 @@ def test_means_of_few_and_of_many_points_are_compared_at_the_level(m, n, of_a, o
     assert np.mean(rejected) <= stats.binom.isf(0.001, 600, 1.4 * 0.025) / 600
 
 
+@pytest.mark.parametrize("count", [3, 6, 15])
+def test_a_precision_that_differs_by_just_the_largest_factor_is_permuted_for_any_number_of_replicates(count):
+    hypothesis = Hypothesis(np.arange(2 * count) >= count)
+    assert not precision_differs(hypothesis, np.repeat([10, 20], count))
+    assert precision_differs(hypothesis, np.repeat([10, 21], count))
+
+
 def test_one_component_that_differs_stands_out_from_a_common_variation_of_few_and_of_many_points():
     """With the weights of equal numbers it is found in a tenth of designs; by Welch's test of it in half."""
     rng, counts = np.random.default_rng(0), np.repeat([3, 30], [5, 15])
@@ -513,3 +520,17 @@ def test_covariates_break_the_symmetry_of_equal_groups():
         found.append(replicate_test(kernels, Hypothesis(group, covariates=sex)))
     assert found[0].labellings == 90
     assert found[0].least_p <= min(one.p_value for one in found) < 6 / 90
+
+
+def test_more_labelings_are_drawn_only_where_the_decision_depends_on_them():
+    rng, treated = np.random.default_rng(4), np.arange(20) >= 10
+    points = rng.normal(size=(20, 2)) + 0.8 * treated[:, None]
+    kernels = {str(i): mean_kernels(points[:, i], np.arange(20), kernel="mean") for i in range(2)}
+    p = replicate_test(kernels, Hypothesis(treated), draws=2000).p_value
+    assert 0 < p < 1
+    for level, draws in ((p, 10_000), (p / 4, 2000)):
+        test = replicate_mmd_test(kernels, Hypothesis(treated), significance=level, draws=2000)
+        assert len(test.null) == draws
+        same = replicate_test(kernels, Hypothesis(treated), draws=2000, significance=level)
+        assert (same.p_value, same.p_error) == (test.p_value, test.p_error)
+    assert replicate_test(kernels, Hypothesis(treated), draws=2000).p_value == p

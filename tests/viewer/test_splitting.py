@@ -139,11 +139,97 @@ def test_classes_of_masks_and_curves_are_rows(session, model, qtbot):
     assert ferrite.data.max() == 8
     squares = [np.array([[0, 0], [0, 4], [4, 4], [4, 0]]) + 9 * i for i in range(6)]
     cells = model.add_shapes(squares, shape_type="polygon", features={"kind": list("ababab"), "area": np.arange(6.0)})
-    assert [one.title for one in split_options(cells, [], model.dims)] == ["Values of kind (2)"]
+    titles = [one.title for one in split_options(cells, [], model.dims)]
+    assert titles == ["Values of kind (2)", "Replicates by kind (2)"]
     a, b = split(session, cells, "Values of kind", qtbot)
     assert (len(a.data), len(b.data)) == (3, 3)
     assert b.features["kind"].tolist() == ["b"] * 3
     assert isinstance(b, Shapes)
+
+
+@pytest.fixture
+def leaves(model):
+    """Outlines of two groups, of which a column names the plant."""
+    square = np.array([[0, 0], [0, 4], [4, 4], [4, 0]])
+    return [
+        model.add_shapes(
+            [square + 9 * i for i in range(12)],
+            shape_type="polygon",
+            name=name,
+            features={"plant": np.repeat(range(1, plants + 1), 12 // plants), "area": np.arange(12) / 8},
+        )
+        for name, plants in (("control", 4), ("mutant", 3))
+    ]
+
+
+def test_pooled_outlines_are_split_by_a_column_of_replicates_and_together_again(session, model, leaves, qtbot):
+    control, mutant = leaves
+    session.design.write([(control, "group", "control"), (mutant, "group", "mutant")])
+    qtbot.addWidget(page := ImagesPage(model))
+    page.refresh()
+    assert page.pooled.label.text() == "Column plant: 4 and 3 replicates?"
+    before = session.design.to_tree()
+    page.pooled.button.click()
+    wait_until_idle(session.design_work, qtbot)
+    page.refresh()
+    assert page.divided.label.text() == "Split by plant into 4 and 3 replicates."
+    assert page.pooled.isHidden()
+    assert not page.message.text()
+    assert "one replicate" not in page.reason.text()
+    assert session.design.rows() == (
+        ("group", "replicate"),
+        *(("control", f"plant {plant}") for plant in (1, 2, 3, 4)),
+        *(("mutant", f"plant {plant}") for plant in (1, 2, 3)),
+    )
+    a, b = session.design.sides()
+    assert [layer.name for layer in a[:2]] == ["control plant 1", "control plant 2"]
+    assert ([len(layer.data) for layer in a], [len(layer.data) for layer in b]) == ([3] * 4, [4] * 3)
+    assert not control.visible
+    model.layers.selection = {a[0], b[0]}  # does not choose a pair of images
+    assert session.design.sides() == (a, b)
+
+    page.divided.button.click()
+    page.refresh()
+    assert list(model.layers) == leaves
+    assert session.design.to_tree() == before
+    assert control.visible
+    assert mutant.visible
+    assert page.divided.isHidden()
+    assert not page.pooled.isHidden()
+
+
+def test_replicates_by_any_column_keep_the_groups_and_missing_ones_are_counted(session, model, leaves, qtbot):
+    control, mutant = leaves
+    session.design.write([(control, "group", "A"), (mutant, "group", "B")])
+    control.features = {"pot": ["x", "x", "y", "y"] * 3}
+    assert session.design.pooled() is None  # a name that tells nothing, and only one has the column
+    parts = split(session, control, "Replicates by pot (2)", qtbot)
+    assert [session.design.cell(part, "replicate") for part in parts] == ["x", "y"]
+    assert list(map(list, session.design.sides())) == [parts, [mutant]]
+    said = []
+    session.design_work.message_posted.connect(said.append)
+    mutant.features = {"pot": ["x"] * 5 + ["y"] * 5 + [None] * 2}
+    split(session, mutant, "Replicates by pot", qtbot)
+    assert said[-1] == '⚠ 2 of 12 outlines of "mutant" have no pot: fill the column, or delete them'
+
+
+def test_a_column_is_not_offered_where_replicates_are_entered(session, model, leaves, qtbot):
+    control, mutant = leaves
+    session.design.write([(control, "group", "A"), (mutant, "group", "B")])
+    assert session.design.pooled() == ("plant", {control: 4, mutant: 3})
+    session.design.write([(control, "replicate", "garden")])
+    assert session.design.pooled() is None
+
+
+def test_the_background_of_labels_is_no_value(session, model, qtbot):
+    labels = model.add_labels(labels_of(2), name="cells")
+    count = int(labels.data.max())
+    labels.features = pd.DataFrame({"index": range(count + 1), "well": ["none"] + ["B2", "C3"] * (count // 2)})
+    titles = [way.title for way in split_options(labels, [], model.dims)]
+    assert titles[1:] == ["Values of well (2)", "Replicates by well (2)"]
+    parts = split(session, labels, "Replicates", qtbot)
+    assert [part.name for part in parts] == ["cells B2", "cells C3"]
+    assert [int(np.count_nonzero(np.unique(part.data))) for part in parts] == [count // 2] * 2
 
 
 @pytest.fixture

@@ -4,15 +4,15 @@ All sentences about a result are made here; window, report, methods text and com
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._types import Real
 from ..mmd import MMDTest
-from ..outlines import Ensemble
 from ..shapes import spd
 from ..words import counted, listed
 from .estimates import QUANTITIES, described, p_values
@@ -20,6 +20,9 @@ from .fragility import checks_in_words
 from .learning import coordinate_precision, relative_precision
 from .position_trends import position_trends
 from .verdict import INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE, TRUTH_TABLE
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # A `Comparison` has the functions of this module as methods, so its class cannot be imported here.
 Comparison = Any
@@ -346,7 +349,7 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
     if max(c.image_counts) > 1 and c.permuted == "curves":
         found.append("Single outlines were permuted: the result holds for these images only, not for the conditions.")
     if c.permuted == "curves":
-        found += [_replicate_caveat(*column) for column in replicate_columns(c.a, c.b)]
+        found += [_replicate_caveat(*column) for column in replicate_columns(c.a.metadata, c.b.metadata)]
     if c.permuted == "curves" and max(c.image_counts) == 1:
         found += _position_caveat(c)
     found += _coupling_caveats(c)
@@ -360,7 +363,7 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
     if missed and few < _MIN_CURVES_FOR_POWER:
         found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
     scales = spd.from_coordinates(c.space.scale_mean_, c.l)
-    known = relative_precision(np.concatenate([coordinate_precision(side) for side in (c.a, c.b)]), scales)
+    known = relative_precision(np.concatenate([coordinate_precision(side) for side in c.compared]), scales)
     if known > _LOW_PRECISION:
         found.append(
             f"This far from the origin, single-precision coordinates resolve only {known:.0e} of an outline's size: "
@@ -376,25 +379,25 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
     return (*found, *checks_in_words(c), *caveats_of_positions(c.t, ambiguous, c.archetype_is_ambiguous))
 
 
-def replicate_columns(a: Ensemble, b: Ensemble) -> list[tuple[str, int, int]]:
-    """Columns of metadata that seem to name replicates (specimens, sites, wells), with their numbers of these.
+def replicate_columns(*tables: "pd.DataFrame") -> list[tuple[str, list[int]]]:
+    """Columns that seem to name replicates (specimens, sites, wells), with the number of these in every table.
 
-    Both samples have the column, with several values, each of several outlines.
+    All tables of outlines have the column, with several values, each of several outlines.
     """
     found = []
-    for name in a.metadata.columns.intersection(b.metadata.columns):
-        m, n = (int(side.metadata[name].nunique()) for side in (a, b))
-        repeated = 1 < m <= len(a) / 2 and 1 < n <= len(b) / 2
-        if repeated and set(_WORD.findall(name.lower())) & _REPLICATES:
-            found.append((str(name), m, n))
+    for name in tables[0].columns if tables else ():
+        if set(_WORD.findall(str(name).lower())) & _REPLICATES and all(name in table for table in tables):
+            counts = [int(table[name].nunique()) for table in tables]
+            if all(1 < count <= len(table) / 2 for count, table in zip(counts, tables, strict=True)):
+                found.append((str(name), counts))
     return found
 
 
-def _replicate_caveat(name: str, m: int, n: int) -> str:
+def _replicate_caveat(name: str, counts: Sequence[int]) -> str:
     return (
-        f"The outlines have a column {name!r} with {m} and {n} values. If outlines of one {name} resemble each other, "
-        f"single outlines are no replicates, and differences are found too often: compare(a, b, replicate={name!r}), "
-        f"on the command line --replicate {name!r}, permutes whole ones."
+        f"The outlines have a column {name!r} with {' and '.join(map(str, counts))} values. If outlines of one {name} "
+        "resemble each other, single outlines are no replicates, and differences are found too often: compare(a, b, "
+        f"replicate={name!r}), on the command line --replicate {name!r}, permutes whole ones."
     )
 
 
@@ -411,9 +414,7 @@ def _coupling_caveats(comparison: Comparison) -> list[str]:
 
 def _position_caveat(comparison: Comparison) -> list[str]:
     trends = {
-        name: p
-        for name, p in position_trends([comparison.a, comparison.b], comparison.components).items()
-        if p <= _OWN_LEVEL
+        name: p for name, p in position_trends(comparison.compared, comparison.components).items() if p <= _OWN_LEVEL
     }
     if not trends:
         return []

@@ -83,8 +83,11 @@ def _tests(groups: Groups, quantities: ReplicateQuantities, hypotheses: Sequence
     """Test a hypothesis, combined with further columns for it."""
     taken_out = any(one.covariates is not None for one in hypotheses)
     kernels = {test: _kernel_of_means(quantities, test) for test in TESTS} if taken_out else groups.kernels
-    draws, seed = max(groups.settings.permutations, DRAWS), groups.settings.seed
-    undulation, scale = (replicate_test(kernels[test], *hypotheses, draws=draws, seed=seed) for test in TESTS)
+    settings = groups.settings
+    options: Any = {"draws": max(settings.permutations, DRAWS), "seed": settings.seed}
+    undulation, scale = (
+        replicate_test(kernels[test], *hypotheses, significance=settings.test_level, **options) for test in TESTS
+    )
     # Each test has the same labelings, and the same least p-value.
     permutable = undulation.least_p <= groups.settings.test_level and not precision_differs(
         hypotheses[0], groups.counts

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from .._types import Real
 from ..checks import Sealed
-from ..mmd.family import image_label_weights
+from ..mmd.family import image_labelings
 from ..mmd.kernel import PERMUTATIONS, SIGNIFICANCE
 from ..mmd.permutations import chunks, permuted_labels
 from ..progress import one_library_thread
@@ -106,10 +106,10 @@ def outline_difference(
     else:  # mean and mean square of each image
         share = (image == np.arange(image.max() + 1)[:, None]) / np.bincount(image)[:, None]
         moments, lost = (share @ along, share @ along**2), 0
-        in_a = image_label_weights(image, first, permutations, seed) > 0
-        parts, observed = (in_a[some] for some in chunks(len(in_a), 1, _LABELLINGS)), in_a[:1]
+        in_a, orders = image_labelings(image, first, permutations, seed)
+        parts, observed = (in_a[orders[some]] for some in chunks(len(orders), 1, _LABELLINGS)), in_a[None]
         of_images = np.tensordot(share, curves, axes=1)
-        mean_a, mean_b = of_images[in_a[0]].mean(axis=0), of_images[~in_a[0]].mean(axis=0)
+        mean_a, mean_b = of_images[in_a].mean(axis=0), of_images[~in_a].mean(axis=0)
     largest = [
         (np.abs(effects).max(axis=1), np.abs(np.log(of_b / of_a)).max(axis=1))
         for part in parts

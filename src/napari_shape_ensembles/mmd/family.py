@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import Index, Real
+from .._types import Index, Mask, Real
 from ..checks import Sealed
 from ..progress import cancellation_check, over_blocks
 from .kernel import PERMUTATIONS, SIGNIFICANCE, gaussian, median_distance
 from .permutations import Labellings, chunks, permuted_labels
-from .replicates import mean_kernels, rearrangements
+from .replicates import forms_in_orders, mean_kernels, rearrangements
 
 # Beyond this many standard deviations the Gaussian spectrum of the kernel is below 1e-12.
 _SPECTRUM_SIGMAS = 7.5
@@ -99,8 +99,8 @@ def family_tests(
         labels = permuted_labels(first, total, permutations, seed)
         squared = np.stack(over_blocks(lambda x: _squared_mmd(x, labels, leave), values.values()))
     else:
-        weights = image_label_weights(image, first, permutations, seed)
-        squared = np.stack(over_blocks(lambda x: _squared_mmd_of_images(x, image, weights), values.values()))
+        in_a, orders = image_labelings(image, first, permutations, seed)
+        squared = np.stack(over_blocks(lambda x: _squared_mmd_of_images(x, image, in_a, orders), values.values()))
     spread = squared.std(axis=1, keepdims=True)
     statistics = (squared - squared.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
     p_values = np.mean(statistics >= statistics[:, :1], axis=1)
@@ -122,19 +122,18 @@ def _check(values: Mapping[str, Real], first: int) -> int:
     return total
 
 
-def image_label_weights(image: Index, first: int, permutations: int, seed: int) -> Real:
-    """Weights 1/m on A's images and -1/n on B's for every labeling, (1 + B, U); row 0 is the observed one."""
-    own, total = int(image[:first].max()) + 1, int(image.max()) + 1
-    in_a = np.arange(total) < own
-    orders = rearrangements(in_a[:, None].astype(np.float64), draws=permutations, seed=seed).orders
-    return np.asarray((in_a[orders] - own / total) * (1 / own + 1 / (total - own)))
+def image_labelings(image: Index, first: int, permutations: int, seed: int) -> tuple[Mask, Index]:
+    """Whether each image is A's, (U,), and the order of these in every labeling, (1 + B, U); row 0 is the observed."""
+    in_a = np.arange(int(image.max()) + 1) <= image[:first].max()
+    return in_a, rearrangements(in_a[:, None].astype(np.float64), draws=permutations, seed=seed).orders
 
 
-def _squared_mmd_of_images(x: Real, image: Index, weights: Real) -> Real:
+def _squared_mmd_of_images(x: Real, image: Index, in_a: Mask, orders: Index) -> Real:
     """MMD² between the mean embeddings of two groups of images, for every labeling of the images, (1 + B,)."""
     width = median_gap(x[:, 0]) if x.shape[1] == 1 else median_distance(x)
     kernel = mean_kernels(x, image, bandwidth=width).between
-    squared = np.einsum("bu,bu->b", weights @ kernel, weights)
+    weights = in_a / in_a.sum() - ~in_a / (~in_a).sum()
+    squared = forms_in_orders(kernel, weights[:, None], orders)
     squared[np.abs(squared - squared[0]) <= _TIE] = squared[0]
     return squared
 

@@ -9,10 +9,11 @@ covariates) are removed from the data first. So two groups, several groups, tren
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from math import comb, factorial, prod
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,8 @@ from scipy.special import fdtrc, fdtri
 from .._types import Index, Real
 from ..progress import cancellation_check
 from .kernel import KERNELS, SIGNIFICANCE, Kernel, group_sums, median_distance
-from .permutations import nystrom_features
-from .two_sample import MMDTest, Widths, joint_error, monte_carlo_error, widths
+from .permutations import chunks, nystrom_features
+from .two_sample import MORE, MMDTest, Widths, is_settled, joint_error, monte_carlo_error, widths
 
 #: Up to this many labelings are enumerated; otherwise `DRAWS` are drawn at random.
 MAX_ENUMERATED, DRAWS = 20_000, 24_999
@@ -159,8 +160,8 @@ class Rearrangements:
 
     Attributes
     ----------
-    orders : (1 + B, U) array
-        Row 0 is the observed order.
+    orders : (1 + B, U) array of int
+        Row 0 is the observed order; of the narrowest type.
     complete : bool
         Whether they are all distinct labelings.
     labellings : int
@@ -169,7 +170,7 @@ class Rearrangements:
         Number of labelings that no test distinguishes from the observed one, such as two equal-sized groups exchanged.
     """
 
-    orders: Index
+    orders: NDArray[Any]
     complete: bool
     labellings: int
     alike: int
@@ -246,28 +247,35 @@ def _members(own: Index) -> list[Index]:
 
 # Shared by all parts of both tests, and by all contrasts of one size in a screen.
 @lru_cache(maxsize=2)
-def _orders(labels: bytes, own: bytes, draws: int, seed: int) -> Index:
+def _orders(labels: bytes, own: bytes, draws: int, seed: int) -> NDArray[Any]:
     """Orders of rows with these labels and blocks, the observed one first: `draws` random ones, or all for 0."""
     kinds, blocks = np.frombuffer(labels, dtype=np.intp), np.frombuffer(own, dtype=np.intp)
-    if draws:
-        # Block number, random bits (none in the first row) and row number are packed into one integer: sorting these is
-        # much faster than shuffling one labeling after another.
-        low = len(kinds).bit_length()
-        high = 63 - 2 * low
-        orders = np.random.default_rng(seed).integers(1 << high, size=(1 + draws, len(kinds)), dtype=np.intp)
-        orders[0] = 0
-        orders += np.unique(blocks, return_inverse=True)[1] << high
+    found = _random_orders(blocks, draws, seed) if draws else _all_orders(kinds, _members(blocks))
+    found = found.astype(np.min_scalar_type(len(kinds)), copy=False)  # there may be a million
+    found.flags.writeable = False
+    return found
+
+
+def _random_orders(blocks: Index, draws: int, seed: int) -> NDArray[Any]:
+    """Random orders of rows within blocks, the observed one first."""
+    # Block number, random bits (none in the first row) and row number are packed into one integer: sorting these is
+    # much faster than shuffling one labeling after another.
+    count, rng = len(blocks), np.random.default_rng(seed)
+    low = count.bit_length()
+    high = 63 - 2 * low
+    groups = np.unique(blocks, return_inverse=True)[1] << high
+    places = np.argsort(blocks, kind="stable")
+    found = np.empty((1 + draws, count), dtype=np.min_scalar_type(count))
+    for some in chunks(1 + draws, count):
+        orders = rng.integers(1 << high, size=(some.stop - some.start, count), dtype=np.intp)
+        orders[: some.start == 0] = 0
+        orders += groups
         orders <<= low
-        orders |= np.arange(len(kinds))
+        orders |= np.arange(count)
         orders.sort(axis=1)
         orders &= (1 << low) - 1
-        places = np.argsort(blocks, kind="stable")
-        if (places[1:] < places[:-1]).any():
-            orders = orders[:, np.argsort(places)]
-    else:
-        orders = _all_orders(kinds, _members(blocks))
-    orders.flags.writeable = False
-    return orders
+        found[some] = orders[:, np.argsort(places)] if (places[1:] < places[:-1]).any() else orders
+    return found
 
 
 def _all_orders(labels: Index, members: Sequence[Index]) -> Index:
@@ -364,6 +372,9 @@ class ReplicateTest:
         return self.p_value <= significance
 
 
+Outcome = TypeVar("Outcome", MMDTest, ReplicateTest)
+
+
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
     """Columns over U replicates whose effect is tested, after nuisance columns have been removed.
@@ -456,14 +467,14 @@ def explained(kernels: MeanKernels, hypothesis: Hypothesis, orders: Index) -> Re
     kernel = rest @ kernel @ rest
     if np.abs(kernel).max() <= _CONSTANT_KERNEL * largest:
         return np.zeros(len(orders))
-    squares = _forms(kernel, tested, orders)
+    squares = forms_in_orders(kernel, tested, orders)
     if not exact:
-        left = np.trace(kernel) - _forms(kernel, nuisance, orders) - squares
+        left = np.trace(kernel) - forms_in_orders(kernel, nuisance, orders) - squares
         squares = squares / np.maximum(left, np.finfo(float).tiny)
     return squares
 
 
-def _forms(kernel: Real, columns: Real, orders: Index) -> Real:
+def forms_in_orders(kernel: Real, columns: Real, orders: NDArray[Any]) -> Real:
     """tr(XᵀKX) for the rows of X in every order."""
     leave, found = cancellation_check(), np.zeros(len(orders))
     size = max(1, _CHUNK // len(kernel))
@@ -527,6 +538,7 @@ def replicate_test(
     *alternatives: Hypothesis,
     draws: int = DRAWS,
     seed: int = 0,
+    significance: float | None = None,
 ) -> ReplicateTest:
     """Test a hypothesis by permuting replicates, jointly over several descriptions of them.
 
@@ -541,6 +553,9 @@ def replicate_test(
     draws : int
         Random labelings if there are more than 20 000.
     seed : int
+    significance : float, optional
+        Five times as many random labelings are drawn if the p-value lies within four standard errors of this level:
+        see `pooled_mmd_test`.
 
     Returns
     -------
@@ -577,12 +592,22 @@ def replicate_test(
     (0.0079, 252, True)
     """
     require_testable(hypothesis)
-    drawn = hypothesis.rearrangements(draws=draws, seed=seed)
+    test = partial(_replicate_test, kernels, hypothesis, alternatives)
+    return _settled(test, hypothesis, significance, draws, seed)
+
+
+def _replicate_test(
+    kernels: Mapping[str, MeanKernels],
+    hypothesis: Hypothesis,
+    alternatives: Sequence[Hypothesis],
+    drawn: Rearrangements,
+) -> ReplicateTest:
+    """The test of a hypothesis, and of alternatives to its columns, on these labelings."""
     parts = [(name, one) for one in (hypothesis, *alternatives) for name in kernels]
     squares = np.stack([explained(kernels[name], one, drawn.orders) for name, one in parts])
     each, joint = joint_p_values(rounded_ties(squares))
     deciding, by = parts[int(each[:, 0].argmin())]
-    observed = _forms(kernels[deciding].between, by.tested, drawn.orders[:1])[0]
+    observed = forms_in_orders(kernels[deciding].between, by.tested, drawn.orders[:1])[0]
     smallest = each[:, 0].reshape(-1, len(kernels)).min(axis=0)
     p_value = float(np.mean(joint <= joint[0]))
     return ReplicateTest(
@@ -621,8 +646,31 @@ def replicate_mmd_test(
     MMDTest
         MMD between the groups' mean embeddings, with equal weights of the replicates. Its null holds all other
         labelings if there are few.
+
+    Notes
+    -----
+    Five times as many random labelings are drawn if the p-value lies within four standard errors of the level: see
+    `pooled_mmd_test`.
     """
+    return _settled(partial(_mmd_test, kernels, hypothesis, significance), hypothesis, significance, draws, seed)
+
+
+def _settled(
+    test: Callable[[Rearrangements], Outcome], hypothesis: Hypothesis, significance: float | None, draws: int, seed: int
+) -> Outcome:
+    """Outcome of a test, with more random labelings where the decision at a level depends on these."""
     drawn = hypothesis.rearrangements(draws=draws, seed=seed)
+    found = test(drawn)
+    alone = drawn.error_of(found.p_value)
+    if significance is None or alone == 0 or is_settled(found.p_value, draws, significance, found.p_error / alone):
+        return found
+    return test(hypothesis.rearrangements(draws=MORE * draws, seed=seed))
+
+
+def _mmd_test(
+    kernels: Mapping[str, MeanKernels], hypothesis: Hypothesis, significance: float, drawn: Rearrangements
+) -> MMDTest:
+    """The test of two groups of replicates on these labelings."""
     squares = np.stack([explained(one, hypothesis, drawn.orders) for one in kernels.values()])
     each, joint = joint_p_values(rounded_ties(squares))
     p_value = float(np.mean(joint <= joint[0]))
@@ -775,7 +823,7 @@ def _intersection_p(
         tested = Hypothesis(group[chosen] == j, None if blocks is None else blocks[chosen]).tested
         column = np.zeros((len(group), tested.shape[1]))
         column[chosen] = tested
-        statistics += [_forms(kernel.between, column, drawn.orders) for kernel in kernels.values()]
+        statistics += [forms_in_orders(kernel.between, column, drawn.orders) for kernel in kernels.values()]
     _, joint = joint_p_values(rounded_ties(np.stack(statistics)))
     return float(np.mean(joint <= joint[0]))
 
@@ -877,7 +925,8 @@ def precision_differs(hypothesis: Hypothesis, counts: Index) -> bool:
     contrast = float((tested**2 * variance[:, None]).sum()) / tested.shape[1]
     free = 1 - (nuisance**2).sum(axis=1)
     permuted = float(variance @ free) / (len(counts) - nuisance.shape[1])
-    return bool(fitted.max() > _MAX_PRECISION_RATIO * fitted.min() or contrast > _MAX_CONTRAST_VARIANCE * permuted)
+    ratio, larger = fitted.max() / fitted.min(), contrast / permuted
+    return bool(ratio > _MAX_PRECISION_RATIO * (1 + _TIE) or larger > _MAX_CONTRAST_VARIANCE * (1 + _TIE))
 
 
 def precisions(squares: Real, within: float, counts: Index, hypothesis: Hypothesis) -> Real:

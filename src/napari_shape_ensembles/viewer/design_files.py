@@ -1,7 +1,8 @@
 """Background work on the design table: opening and saving it, and splitting layers into parts."""
 
 import re
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,9 +31,9 @@ from ..palette import OUTLINE
 from ..progress import report
 from ..words import counted
 from .choices import Choices
-from .designing import DesignTable, Row
-from .inputs import PARTS, ImageRow, PartOf, Source, is_unchanged_in_file, source_of
-from .splitting import SplitOption, layers_of, left_out_sentence, region_layer, root_of
+from .designing import SIDES, DesignTable, Row
+from .inputs import PARTS, ImageRow, PartOf, Ref, Source, is_unchanged_in_file, source_of
+from .splitting import SplitOption, layers_of, left_out_sentence, region_layer, replicate_option, root_of
 from .task import JobRunner, JobSteps, as_user_error
 
 if TYPE_CHECKING:
@@ -43,6 +44,13 @@ MAX_OPENED_IMAGES = 30
 _NOT_IN_FILE_NAME = re.compile(r"[^\w.+-]+")
 
 
+class _Divided(NamedTuple):
+    """Layers that were split by replicates: the feature that names these, and the parts of each layer."""
+
+    column: str
+    layers: list[tuple[Ref, list[Ref]]]
+
+
 class DesignWork(JobRunner):
     """Splits layers into rows, and opens and saves the table; emits messages as `message_posted`."""
 
@@ -51,6 +59,7 @@ class DesignWork(JobRunner):
     def __init__(self, choices: Choices, design: DesignTable) -> None:
         super().__init__()
         self.choices, self.design = choices, design
+        self._divided = _Divided("", [])
         choices.design.original_restored.connect(self.post_message)
 
     def post_message(self, words: str, _: str = "") -> None:
@@ -74,7 +83,51 @@ class DesignWork(JobRunner):
         """Split a layer into parts, whose rows replace its own."""
         self._start_job(self._split_job(whole, way))
 
+    def split_by_replicates(self, layers: Iterable[Layer], column: str) -> None:
+        """Split layers by a feature whose values name replicates, each a row of the layer's group."""
+        self._start_job(self._replicate_job([(layer, replicate_option(layer, column)) for layer in layers]))
+
+    def _replicate_job(self, ways: Sequence[tuple[Layer, SplitOption]]) -> JobSteps:
+        done = _Divided(ways[0][1].replicates, [])
+        for whole, way in ways:
+            pieces = yield way.pieces
+            parts = layers_of(whole, pieces)
+            self.design.replace_by_replicates(whole, [piece.label for piece in pieces], parts)
+            done.layers.append((weakref.ref(whole), [weakref.ref(part) for part in parts]))
+            for layer in parts:
+                self.choices.viewer.add_layer(layer)
+                yield None
+            whole.visible = False
+        self._divided = done
+        self.message_posted.emit("")
+
+    def divided(self) -> str:
+        """Return a sentence on the layers that were split by replicates last, while their parts exist; else empty."""
+        counts = [len(parts) for _, parts in self._parts_of_divided()]
+        many = " and ".join(map(str, counts)) if len(counts) <= len(SIDES) else str(sum(counts))
+        return f"Split by {self._divided.column} into {many} replicates." if any(counts) else ""
+
+    def undo_division(self) -> None:
+        """Remove the parts of the layers that were split by replicates last, whose rows are back."""
+        for whole, parts in self._parts_of_divided():
+            for layer in parts:
+                self.choices.viewer.layers.remove(layer)
+            whole.visible = True
+        self.design.restore_whole()
+        self.message_posted.emit("")
+
+    def _parts_of_divided(self) -> list[tuple[Layer, list[Layer]]]:
+        """Return the layers that were split by replicates last, and their parts that are in the viewer."""
+        found, listed = [], self.choices.viewer.layers
+        for ref, refs in self._divided.layers:
+            if (whole := ref()) is not None and whole in listed:
+                found.append((whole, [part for one in refs if (part := one()) is not None and part in listed]))
+        return found
+
     def _split_job(self, whole: Layer, way: SplitOption) -> JobSteps:
+        if way.replicates:
+            yield from self._replicate_job([(whole, way)])
+            return
         pieces = yield way.pieces
         parts = layers_of(whole, pieces)
         for layer in parts:

@@ -16,11 +16,12 @@ from psygnal import Signal
 
 from ..archive import Tree
 from ..comparison import design_from_names, records
+from ..comparison.answer import replicate_columns
 from ..comparison.design import BLOCK, GROUP, IMAGE, NO_REQUESTED_TESTS, REPLICATE, RequestedTests, with_numbers
 from ..io.design import cells_of, part_of
 from .inputs import PARTS, ImageRow, LayersOfSides
 from .offered import ComparedLayers, sorted_by_name
-from .splitting import root_of
+from .splitting import features_of, root_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -193,6 +194,21 @@ class DesignTable(ComparedLayers):
 
         return restore
 
+    def replace_by_replicates(self, whole: Layer, names: Sequence[str], parts: Sequence[Layer]) -> None:
+        """Give the parts of a layer, which are about to replace it, its cells; each is a replicate of its group."""
+        cells = {name: self.cell(whole, name) for name in self.columns}
+        self.write(
+            (part, name, replicate if name == REPLICATE else text)
+            for replicate, part in zip(names, parts, strict=True)
+            for name, text in cells.items()
+        )
+        self.several = True
+
+    def restore_whole(self) -> None:
+        """Follow the removal of all parts of layers, which have their own rows again."""
+        self.several = self._has_several()
+        self._notify()
+
     def replace_rows(self, rows: Sequence[tuple[Row, Mapping[str, str]]]) -> None:
         """Replace the whole table, given as rows with their cells by column."""
         self.files = [row for row, _ in rows if isinstance(row, ImageRow)]
@@ -283,8 +299,21 @@ class DesignTable(ComparedLayers):
     @property
     def has_parts(self) -> bool:
         """Whether parts of the same image are rows without a block, so that they are not compared within the image."""
-        rows = [row for row in self.open_layers() if row in PARTS and not self.cell(row, BLOCK)]
+        rows = [row for row in self._one_replicate_each() if row in PARTS and not self.cell(row, BLOCK)]
         return len({root_of(row)[0] for row in rows}) < len(rows)
+
+    def _one_replicate_each(self) -> list[Layer]:
+        """Return the compared layers of which no replicate is entered but the image."""
+        return [row for row in self.open_layers() if self.cell(row, REPLICATE) in ("", root_of(row)[0].name)]
+
+    def pooled(self) -> tuple[str, dict[Layer, int]] | None:
+        """Return a feature of the outlines that seems to name replicates, and the number of these in every layer.
+
+        All compared layers have it, and no replicate of them is entered; else None.
+        """
+        layers = self._one_replicate_each()
+        found = replicate_columns(*map(features_of, layers)) if len(layers) == len(self.grouped()) else []
+        return (found[0][0], dict(zip(layers, found[0][1], strict=True))) if found else None
 
     @property
     def is_experiment(self) -> bool:

@@ -25,6 +25,7 @@ from ..palette import OUTLINE
 from .inputs import PARTS, Ids, PartOf, Source, labels_of, shown_plane, source_of, symbol
 
 if TYPE_CHECKING:
+    import pandas as pd
     from napari.components import Dims
 
 
@@ -52,6 +53,7 @@ class SplitOption:
     title: str
     pieces: Callable[[], list[NewPart]]  #: slow: call it in the background
     regions: Layer | None = None  #: the layer whose shapes or labels are the regions
+    replicates: str = ""  #: the feature whose values name replicates, each a part; empty for other parts
 
 
 def split_options(layer: Layer, others: Iterable[Layer], dims: "Dims") -> list[SplitOption]:
@@ -72,17 +74,30 @@ def split_options(layer: Layer, others: Iterable[Layer], dims: "Dims") -> list[S
         named = {value: str(names.get(value, f"class {value}")) for value in classes}
         plane = tuple(int(place) for axis, place in hidden.items())
         found.append(SplitOption(f"Classes ({len(classes)})", partial(_class_parts, layer, source, named, plane)))
-    for column in _features(layer):
-        values = list(dict.fromkeys(layer.features[column].map(feature_text)))
-        found.append(
-            SplitOption(f"Values of {column} ({len(values)})", partial(_value_parts, layer, str(column), values))
-        )
+    for column in _features(layer, _MAX_VALUES):
+        values = _values_of(layer, column)
+        found.append(SplitOption(f"Values of {column} ({len(values)})", partial(_value_parts, layer, column, values)))
+    found += [replicate_option(layer, column) for column in _features(layer, _MAX_PARTS)]
     if not hidden:
         regions = [one for one in others if one is not layer and isinstance(one, Shapes | Labels) and one.ndim >= 2]
         found += [
             SplitOption(f"Regions of {one.name}", partial(_region_parts, layer, one, dims), one) for one in regions
         ]
     return found
+
+
+def replicate_option(layer: Layer, column: str) -> SplitOption:
+    """Return the way to split a layer by a feature that names replicates."""
+    title = f"Replicates by {column} ({len(_values_of(layer, column))})"
+    return SplitOption(title, partial(_replicate_parts, layer, column), replicates=column)
+
+
+def features_of(layer: Layer) -> "pd.DataFrame":
+    """Return the features of the outlines of a layer, without the background of labels; empty for images."""
+    import pandas as pd
+
+    table: pd.DataFrame = pd.DataFrame() if isinstance(layer, Image) else layer.features
+    return table[table["index"] > 0] if isinstance(layer, Labels) and "index" in table else table
 
 
 def layers_of(whole: Layer, pieces: Sequence[NewPart]) -> list[Layer]:
@@ -206,18 +221,30 @@ def _class_parts(layer: Layer, source: Any, names: dict[int, str], plane: tuple[
     ]
 
 
-def _features(layer: Layer) -> list[str]:
+def _features(layer: Layer, most: int) -> list[str]:
     """Return the categorical features: few distinct values, shared by several objects."""
-    table = getattr(layer, "features", None)
-    if table is None or isinstance(layer, Image) or not len(table):
-        return []
-    found = []
+    table, found = features_of(layer), []
     for name in table:
         if name in _NUMBERS or (table[name].dtype.kind == "f" and (table[name].dropna() % 1 != 0).any()):
             continue
-        if 1 < table[name].nunique(dropna=False) <= min(_MAX_VALUES, len(table) / 2):
+        if 1 < table[name].nunique(dropna=False) <= min(most, len(table) / 2):
             found.append(str(name))
     return found
+
+
+def _values_of(layer: Layer, column: str) -> list[str]:
+    return list(dict.fromkeys(features_of(layer)[column].map(feature_text)))
+
+
+def _replicate_parts(layer: Layer, column: str) -> list[NewPart]:
+    """Return the parts with each value of a feature; all outlines must have one."""
+    values = features_of(layer)[column]
+    if missing := int(values.isna().sum()):
+        raise ValueError(
+            f'{missing} of {len(values)} outlines of "{layer.name}" have no {column}: fill the column, or delete them'
+        )
+    parts = _value_parts(layer, column, _values_of(layer, column))
+    return [piece._replace(label=f"{column} {piece.label}") if piece.label[:1].isdigit() else piece for piece in parts]
 
 
 def _value_parts(layer: Layer, column: str, values: Sequence[str]) -> list[NewPart]:

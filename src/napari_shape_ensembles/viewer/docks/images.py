@@ -144,6 +144,10 @@ class ImagesPage(Page):
         self.grouped.button.clicked.connect(self.design.undo_grouping)
         self.picked_group = picked_group_notice()
         self.picked_group.button.clicked.connect(self.session.comparison.undo_group)
+        self.pooled = Notice("Split", "Give each of them a row, as a replicate; outlines of one are not independent")
+        self.pooled.button.clicked.connect(self._split_by_replicates)
+        self.divided = Notice("Undo", "Remove the parts; the rows of the whole layers are back")
+        self.divided.button.clicked.connect(self.session.design_work.undo_division)
         self.mask = Notice("Inspect it", "Lay the labels over the image, and review them one after the other")
         self.mask.button.clicked.connect(self._inspect_mask)
         self.as_labels = Notice("Use as labels", "Treat each value as an object instead of segmenting")
@@ -156,7 +160,7 @@ class ImagesPage(Page):
         self._sizes: list[tuple[Ref, Calibration]] = []  # layers without a pixel size, and those of their files
         names = Section("Fill columns from names", column(row(self.pattern, self.fill, grows=self.pattern)))
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
-        notices = self.grouped, self.picked_group, self.mask, self.as_labels, self.in_files
+        notices = self.grouped, self.picked_group, self.pooled, self.divided, self.mask, self.as_labels, self.in_files
         said = *notices, self.reason, self.message, self.warnings
         buttons = row(self.split, self.table_menu)
         scrolling(self, self.table, buttons, *said, names, self.pixels, self.tour, grows=self.table)
@@ -213,6 +217,8 @@ class ImagesPage(Page):
         counts = ", ".join(f"{name} ({len(own)})" for name, own in design.groups().items())
         self.grouped.set_message(f"Grouped by names: {counts}." if design.grouped_by else "")
         self.picked_group.set_message(self.session.comparison.group_words())
+        self.pooled.set_message(_pooled_words(design.pooled()))
+        self.divided.set_message(self.session.design_work.divided())
         self.message.setVisible(bool(self.message.text()))
         self._check_timer.start()
 
@@ -402,6 +408,11 @@ class ImagesPage(Page):
                 self.session.design_work.split(layer, way)
                 return
 
+    def _split_by_replicates(self) -> None:
+        if (found := self.design.pooled()) is not None:
+            column, counts = found
+            self.session.design_work.split_by_replicates(counts, column)
+
     def _add(self) -> None:
         name, chosen = QInputDialog.getText(self, "Add column", "Name, such as dose")
         if chosen:
@@ -410,6 +421,15 @@ class ImagesPage(Page):
 
 def _none() -> None:
     """A reference to no layer."""
+
+
+def _pooled_words(found: tuple[str, Mapping[Layer, int]] | None) -> str:
+    """Return a sentence on a feature that seems to name replicates; empty for none."""
+    if found is None:
+        return ""
+    column, counts = found
+    many = " and ".join(map(str, counts.values())) if len(counts) <= 2 else str(sum(counts.values()))
+    return f"Column {column}: {many} replicates?"
 
 
 def _listed(names: list[str]) -> str:
