@@ -91,7 +91,8 @@ def curves(count, options):
     replicate = np.repeat(np.arange(len(sizes)), sizes)
     images = Drawn(sizes.tolist(), note)
     with tempfile.TemporaryDirectory() as folder, workers(options.workers) as client, reporting(note):
-        tests = learn_groups(("A", "B"), images, replicate, group, settings, scratch=folder, client=client).test(0, 1)
+        groups = learn_groups(("A", "B"), images, images, replicate, group, settings, scratch=folder, client=client)
+        tests = groups.test(0, 1)
         note(Progress("done"))
         taken = dict(note.taken)
         if client is not None:

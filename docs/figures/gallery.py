@@ -13,7 +13,7 @@ from real_data import PAIRS, steel
 from theme import BOTH
 
 from napari_shape_ensembles import compare, explain, resynthesis
-from napari_shape_ensembles.comparison.answer import differing
+from napari_shape_ensembles.comparison.answer import differing, in_one_line
 from napari_shape_ensembles.comparison.quantities import COMPONENTS
 from napari_shape_ensembles.explanation.figures import figures, style
 from napari_shape_ensembles.samples import simulated_fields, simulated_rolling, simulated_sieving, simulated_treatment
@@ -53,7 +53,7 @@ def measured_pair(pair, *, drawn):
     within = [(a, b) for side in pair.single for a, b in combinations(side, 2)]
     return {
         "case": result.case,
-        "summary": result.summary(),
+        "summary": in_one_line(result),
         "undulation": result.undulation.p_value,
         "scale": result.scale.p_value,
         "parts": {name: part.p_value for name, part in {**result.undulation.parts, **result.scale.parts}.items()},

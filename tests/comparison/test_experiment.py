@@ -28,6 +28,7 @@ from napari_shape_ensembles.comparison.precision import at_one_precision
 from napari_shape_ensembles.comparison.quantities import LOBES, lobes
 from napari_shape_ensembles.comparison.replicate_quantities import t_test_power
 from napari_shape_ensembles.comparison.saved import EXPERIMENT, read_view
+from napari_shape_ensembles.io import rerun
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 from napari_shape_ensembles.shapes import ShapeSpace
 
@@ -71,7 +72,7 @@ def test_images_may_be_generated_lazily():
     assert experiment((one for one in images), design, QUICK).table.equals(experiment(images, design, QUICK).table)
 
 
-def test_images_of_unequal_pixel_size_are_compared_at_the_largest():
+def test_images_of_unequal_pixel_size_are_compared_at_the_largest(tmp_path):
     rng = np.random.default_rng(0)
     images = []
     for place in range(6):
@@ -87,9 +88,17 @@ def test_images_of_unequal_pixel_size_are_compared_at_the_largest():
     assert "brought to the coarser precision of the others" in found.groups.note
     assert f"{found.groups.note}." in found.warnings
     assert Experiment.of_tree(found.to_tree()).warnings == found.warnings
-    (same, other), note = at_one_precision([images[:3], images[3:]])
+    _, compared, note = at_one_precision([images[:3], images[3:]])
     assert note == found.groups.note
-    assert experiment([*same, *other], design, QUICK).table.equals(found.table)
+    assert experiment([*compared[0], *compared[1]], design, QUICK).table.equals(found.table)
+    found.save(tmp_path / "pixels.experiment.npz")
+    assert rerun(tmp_path / "pixels.experiment.npz").same
+    for result in (found, Experiment.load(tmp_path / "pixels.experiment.npz")):
+        contrast, own = result.contrast("a", "b"), Ensemble.pooled(images[:3])
+        np.testing.assert_array_equal(contrast.a.vertices, own.vertices)
+        np.testing.assert_array_equal(contrast.compared[0].vertices, Ensemble.pooled(compared[0]).vertices)
+        assert contrast.compared[1] is contrast.b
+        assert (result.to_dataframe()["area"][: len(own)] == own.features["area"]).all()
     assert experiment(images[:3] + images[4:], design.drop(3), QUICK).groups.note == ""
 
 

@@ -50,6 +50,10 @@ def assert_same(one, other, where="comparison"):
         assert one.dtype == other.dtype, where
         assert one.shape == other.shape, where
         assert one.tobytes() == other.tobytes(), where
+    elif isinstance(one, tuple):
+        assert len(one) == len(other), where
+        for place, pair in enumerate(zip(one, other, strict=True)):
+            assert_same(*pair, f"{where}[{place}]")
     elif isinstance(one, dict):
         assert one.keys() == other.keys()
         for key in one:

@@ -1,5 +1,7 @@
 """Typical outlines, and whether a group has a common form."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,15 @@ def test_an_outlier_is_not_typical():
     result = compare(a, b, QUICK, overrule=True)
     assert 7 not in typical_rows(result, 10)[0]
     assert 7 in typical_rows(result, 20)[0]
+
+
+def test_an_outline_that_was_cut_for_the_comparison_is_not_typical(larger):
+    """What is drawn is the outline as given, which no longer looks as it was compared."""
+    first, second = typical_rows(larger)
+    cut = [0.8 * curve if row == first[0] else curve for row, curve in enumerate(larger.a.curves)]
+    again = typical_rows(replace(larger, compared=(larger.a.derived(cut), larger.b)), 10)
+    assert first[0] not in again[0]
+    assert second[0] in again[1]
 
 
 def test_typical_outlines_keep_their_size_and_are_turned_alike(larger):

@@ -5,8 +5,12 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.ndimage import gaussian_filter
+from scipy.spatial import cKDTree
 from skimage.io import imread
+from skimage.measure import find_contours
 
+from curve_makers import ragged_blobs
 from napari_shape_ensembles import (
     Comparison,
     Ensemble,
@@ -16,9 +20,12 @@ from napari_shape_ensembles import (
     decision_landscape,
     experiment,
     extract_curves,
+    quality,
 )
 from napari_shape_ensembles.comparison.precision import at_one_precision
-from napari_shape_ensembles.outlines.precision import pixels_of, precision_of
+from napari_shape_ensembles.comparison.typical import typical_outlines, typical_rows
+from napari_shape_ensembles.io import rerun
+from napari_shape_ensembles.outlines.precision import pixels_of, precision_of, traced_again
 from napari_shape_ensembles.outlines.rasterize import rasterize
 
 QUICK = Settings(landmarks=100, rank=30, permutations=300)
@@ -85,7 +92,7 @@ def test_a_comparison_brings_outlines_to_larger_pixels_and_reports_it(pooled, tm
     assert result.case == "1∧1"
     assert "brought to the coarser precision of the others: finer detail is not compared" in result.note
     assert f"{result.note}." in result.warnings
-    assert np.median(pixels_of(result.a)) == pytest.approx(2.0, rel=0.15)
+    assert np.median(pixels_of(result.compared[0])) == pytest.approx(2.0, rel=0.15)
     result.save(tmp_path / "r.npz")
     assert Comparison.load(tmp_path / "r.npz").note == result.note
 
@@ -94,8 +101,13 @@ def test_outlines_too_small_for_the_larger_pixels_are_counted(pooled):
     fine, coarse = pooled(1), pooled(4)
     lost = len(fine) - len(at_pixel_size(fine, 2.0))
     assert lost > 1
-    _, note = at_one_precision([[fine], [coarse]])
+    ((given,), _), ((brought,), _), note = at_one_precision([[fine], [coarse]])
     assert note.endswith(f"; {lost} outlines too small for the largest pixels were left out")
+    assert len(given) == len(fine) - lost
+    assert given.dropped == brought.dropped
+    assert given.ids.tolist() == brought.ids.tolist()
+    originals = dict(zip(fine.ids.tolist(), fine.curves, strict=True))
+    assert all(np.array_equal(originals[name], curve) for name, curve in zip(given.ids, given.curves, strict=True))
 
 
 def test_pooled_images_keep_their_pixels(pooled):
@@ -160,7 +172,7 @@ def test_tracing_gives_pixels_and_smoothing_in_both_directions():
 def test_whole_pixels_are_rounded_on_the_other_side_too():
     """Vertices of the finer side move to the grid of the coarser one, whose outlines stay as they are."""
     fine, whole = Ensemble(circles(30, 40)), Ensemble([np.round(curve) for curve in circles(30, 40, seed=1)])
-    (((a,), (b,)), note) = at_one_precision([[fine], [whole]])
+    _, ((a,), (b,)), note = at_one_precision([[fine], [whole]])
     assert b is whole
     assert note.startswith("30 outlines were brought")
     assert np.abs(np.concatenate([x - y for x, y in zip(a.curves, fine.curves, strict=True)])).max() < 0.7
@@ -170,7 +182,7 @@ def test_whole_pixels_are_rounded_on_the_other_side_too():
 def test_clicked_polygons_are_thinned_rank_by_rank():
     dense = Ensemble(circles(40, 40))
     mixed = Ensemble([curve[::2] if place % 2 else curve for place, curve in enumerate(circles(40, 40, seed=1))])
-    (((a,), (b,)), _) = at_one_precision([[dense], [mixed]])
+    _, ((a,), (b,)), _ = at_one_precision([[dense], [mixed]])
     assert b is mixed
     assert sorted(map(len, a.curves)) == [20] * 20 + [40] * 20
     assert all(np.isin(a[i], dense[i]).all() for i in range(40))
@@ -181,9 +193,10 @@ def test_equal_precision_changes_nothing():
     clicked = [Ensemble(circles(20, 30, seed=seed)) for seed in (0, 1)]
     dense = [Ensemble(circles(20, 100)), Ensemble(circles(20, 300))]
     for a, b in (whole, clicked, dense):
-        (((one,), (other,)), note) = at_one_precision([[a], [b]])
-        assert one is a
-        assert other is b
+        given, compared, note = at_one_precision([[a], [b]])
+        for (one,), (other,) in (given, compared):
+            assert one is a
+            assert other is b
         assert note == ""
 
 
@@ -195,8 +208,49 @@ def test_outlines_of_another_size_lose_as_much_as_the_smaller_ones():
         sides.append(Ensemble.from_masks(masks))
     result = compare(*sides, QUICK)
     assert result.case == "1∧0"
-    assert np.median(pixels_of(result.b)) == pytest.approx(1.6, rel=0.1)
-    assert not pixels_of(result.a).max() > 1.2
+    (a, b), given = map(pixels_of, result.compared), pixels_of(result.b)
+    assert np.median(b) == pytest.approx(1.6, rel=0.1)
+    assert not a.max() > 1.2
+    assert (given == pixels_of(sides[1])).all()
+
+
+def test_outlines_are_shown_and_saved_as_they_were_given(tmp_path):
+    """What is learned and tested is thinned; pictures, tables and files hold every vertex."""
+    dense, sparse = Ensemble(circles(20, 40), name="dense"), Ensemble(circles(20, 20, seed=1), name="sparse")
+    result = compare(dense, sparse, QUICK)
+    assert set(map(len, result.compared[0].curves)) == {20}
+    result.save(tmp_path / "thinned.comparison.npz")
+    again = Comparison.load(tmp_path / "thinned.comparison.npz")
+    for one in (result, again):
+        np.testing.assert_array_equal(one.a.vertices, dense.vertices)
+        assert one.compared[1] is one.b
+        assert one.to_dataframe()["area"][:20].tolist() == dense.features["area"].tolist()
+        assert all(map(np.array_equal, one.layer_data(thin=False)[0][0], dense.curves))
+        rows = typical_rows(one)
+        drawn = Ensemble(typical_outlines(one, rows)[0]).features["area"]
+        np.testing.assert_allclose(drawn, dense.features["area"][rows[0]], rtol=0.002)
+        assert (drawn > 1.005 * result.compared[0].features["area"][rows[0]].to_numpy()).all()
+    np.testing.assert_array_equal(again.compared[0].vertices, result.compared[0].vertices)
+    assert again.estimates.equals(result.estimates)
+    assert rerun(tmp_path / "thinned.comparison.npz").same
+    # As if the thinned outlines had been given.
+    thinned = compare(*result.compared, QUICK)
+    assert thinned.note == ""
+    assert thinned.numbers().keys() == result.numbers().keys()
+    assert all(np.array_equal(value, thinned.numbers()[name]) for name, value in result.numbers().items())
+    assert thinned.estimates.equals(result.estimates)
+
+
+def test_outlines_that_become_alike_are_no_duplicates():
+    """Twins that differ in those vertices only by which they are denser than outlines of the other side."""
+    fine, twins = circles(12, 100), []
+    for curve in fine:
+        away = curve - curve.mean(axis=0)
+        between = (np.arange(100) - np.square(away).sum(axis=1).argmax()) % 2 == 1
+        twins.append(curve - 0.01 * between[:, None] * away)
+    result = compare(Ensemble([*fine, *twins]), Ensemble(circles(24, 50, seed=1)), QUICK)
+    assert [finding.check for finding in quality(*result.compared).serious] == ["duplicates"]
+    assert result.withheld == ""
 
 
 def test_unequal_parameters_of_tracing_withhold_the_row():
@@ -218,3 +272,15 @@ def test_a_real_difference_is_found_between_unequal_pixel_sizes(pooled):
     kept = set(fine.ids[half].tolist())
     other = stretched[[label not in kept for label in stretched.ids.tolist()]]
     assert compare(fine[half], other, QUICK).scale.rejected
+
+
+@pytest.mark.parametrize("sigma", [(4.0, 4.0), (2.0, 5.0), (1.0, 3.0)])
+def test_smoothing_again_equals_filtering_a_fine_mask(sigma):
+    """At pixels of 0.25; the reference has pixels of 0.05."""
+    curve = 20 * ragged_blobs(1, seed=2, roughness=0.1)[0]
+    (smoothed,) = traced_again([curve], np.full((1, 2), 0.25), np.array([sigma]))
+    corner = curve.min(axis=0) - 5
+    mask = rasterize([(curve - corner) / 0.05], tuple(np.ptp(curve, axis=0).astype(int) * 20 + 220)) > 0
+    level = gaussian_filter(mask.astype(float), 5 * np.array(sigma))
+    expected = max(find_contours(level, 0.5), key=len) * 0.05 + corner
+    assert cKDTree(expected).query(smoothed)[0].max() < 0.05

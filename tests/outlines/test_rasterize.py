@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from skimage.measure import points_in_poly
 
 from curve_makers import blobs
-from napari_shape_ensembles.outlines.rasterize import rasterize
+from napari_shape_ensembles.outlines.rasterize import covered, rasterize
 
 CENTRES = np.stack(np.meshgrid(np.arange(50), np.arange(60), indexing="ij"), axis=-1).reshape(-1, 2)
 
@@ -55,3 +56,24 @@ def test_thousands_of_overlapping_curves_match_sequential_filling():
 @pytest.mark.parametrize("curves", [[], [np.array([[0.1, 0.1], [0.1, 0.4], [0.4, 0.4]])]])
 def test_curves_without_a_pixel_center_are_omitted(curves):
     assert not rasterize(curves, (5, 5)).any()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_covered_shares_of_pixels_are_areas_of_intersections(seed):
+    rng = np.random.default_rng(seed)
+    angles = np.sort(rng.uniform(0, 2 * np.pi, int(rng.integers(3, 30))))
+    around = rng.uniform(2, 7, len(angles))[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    curve = (np.array([8.0, 9.0]) + (np.rint(around) if seed % 3 == 0 else around))[:: 1 if seed % 2 else -1]
+    whole = shapely.make_valid(shapely.Polygon(curve))
+    assert whole.area == pytest.approx(shapely.Polygon(curve).area)
+    pixels = [[shapely.box(i - 0.5, j - 0.5, i + 0.5, j + 0.5) for j in range(20)] for i in range(18)]
+    np.testing.assert_allclose(covered([curve], (18, 20)), shapely.area(shapely.intersection(pixels, whole)), atol=1e-9)
+
+
+def test_curves_beside_each_other_are_covered_as_alone():
+    square = np.array([[1.2, 1.3], [1.2, 3.9], [3.1, 3.9], [3.1, 1.3]])
+    alone, both = covered([square], (6, 6)), covered([square, square[::-1] + np.array([0, 6])], (6, 12))
+    np.testing.assert_allclose(both, np.hstack([alone, alone]), atol=1e-12)
+    with pytest.raises(ValueError, match="within 4 × 4 pixels"):
+        covered([square + 1], (4, 4))
+    assert not covered([], (2, 3)).any()

@@ -363,7 +363,7 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
     if missed and few < _MIN_CURVES_FOR_POWER:
         found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
     scales = spd.from_coordinates(c.space.scale_mean_, c.l)
-    known = relative_precision(np.concatenate([coordinate_precision(side) for side in (c.a, c.b)]), scales)
+    known = relative_precision(np.concatenate([coordinate_precision(side) for side in c.compared]), scales)
     if known > _LOW_PRECISION:
         found.append(
             f"This far from the origin, single-precision coordinates resolve only {known:.0e} of an outline's size: "
@@ -414,9 +414,7 @@ def _coupling_caveats(comparison: Comparison) -> list[str]:
 
 def _position_caveat(comparison: Comparison) -> list[str]:
     trends = {
-        name: p
-        for name, p in position_trends([comparison.a, comparison.b], comparison.components).items()
-        if p <= _OWN_LEVEL
+        name: p for name, p in position_trends(comparison.compared, comparison.components).items() if p <= _OWN_LEVEL
     }
     if not trends:
         return []

@@ -20,7 +20,7 @@ from ..words import counted
 from .engine import MOST_MORE, learn_groups
 from .learning import COMPARISON_STEPS
 from .result import Comparison
-from .samples import Images, column_numbers, comparable, image_counts, image_numbers
+from .samples import Images, Pair, column_numbers, comparable, image_counts, image_numbers
 from .settings import Settings
 
 # From this many seconds on, the expected duration is reported beforehand.
@@ -98,10 +98,11 @@ def compare(
     (0.0001, False)
     """
     settings = settings_of(settings, "compare takes two samples; experiment compares several groups", changes)
-    a, b, note = comparable(a, b)
-    units = image_numbers((a, b)) if replicate is None else column_numbers((a, b), replicate)
+    given, compared, note = comparable(a, b)
+    units = image_numbers(given) if replicate is None else column_numbers(given, replicate)
     unit = "images" if replicate is None else "replicates"
-    return _compared(a, b, settings, units, unit=unit, note=note, scratch=scratch, client=client, progress=progress)
+    more: dict[str, Any] = {"scratch": scratch, "client": client, "progress": progress}
+    return _compared(given, compared, settings, units, unit=unit, note=note, **more)
 
 
 def compare_again(result: Comparison, *, progress: Listener | None = None, **changes: Any) -> Comparison:
@@ -110,8 +111,8 @@ def compare_again(result: Comparison, *, progress: Listener | None = None, **cha
     if units is None:
         units = image_numbers((result.a, result.b))
     again = _compared(
-        result.a,
-        result.b,
+        (result.a, result.b),
+        result.compared,
         settings,
         units,
         note=result.note,
@@ -123,8 +124,8 @@ def compare_again(result: Comparison, *, progress: Listener | None = None, **cha
 
 
 def _compared(
-    a: Ensemble,
-    b: Ensemble,
+    given: Pair,
+    compared: Pair,
     settings: Settings,
     replicate: Index,
     *,
@@ -134,6 +135,7 @@ def _compared(
     **more: Any,
 ) -> Comparison:
     """Return the only contrast of two groups, given the replicate of each of their outlines, a's first."""
+    a, b = given
     group = np.arange(replicate.max() + 1) > replicate[: len(a)].max()
     with reporting(progress), one_library_thread():
         expected = expected_seconds(a, b, settings)
@@ -145,7 +147,8 @@ def _compared(
             )
         groups = learn_groups(
             (a.name, b.name),
-            (a, b),
+            given,
+            compared,
             replicate,
             group.astype(np.intp),
             settings,

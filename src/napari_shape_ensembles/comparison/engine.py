@@ -65,6 +65,8 @@ class Groups(Sealed):
     names : tuple of k str
     images : sequence of Ensemble
         In one unit, each of one group; their outlines in this order are the rows of the coordinates.
+    compared : sequence of Ensemble
+        The same images at one precision, from which was learned: `images` themselves if they are equally precise.
     replicate : (N,) array of int
         Replicate of each outline; by default replicates are images.
     group : (U,) array of int
@@ -76,11 +78,12 @@ class Groups(Sealed):
     unit : {"images", "replicates"}
         What the replicates are called.
     note : str
-        Resampling of images of unequal pixel size, or why there was none.
+        What was changed to bring the outlines to one precision.
     """
 
     names: tuple[str, ...]
     images: Sequence[Ensemble]
+    compared: Sequence[Ensemble]
     replicate: Index
     group: Index
     settings: Settings
@@ -135,7 +138,7 @@ class Groups(Sealed):
     def measured(self) -> Mapping[str, Real]:
         """Logarithms of the quantities `MEASURED` of all outlines, (N,) each."""
         learned = self.learned
-        found = components(learned.space, learned.t, learned.l) | lobes(self.images, self.settings)
+        found = components(learned.space, learned.t, learned.l) | lobes(self.compared, self.settings)
         return {name: found[name] for name in MEASURED}
 
     @cached_property
@@ -300,15 +303,18 @@ class Groups(Sealed):
         undulation, scale = (self.small_sample_test(test, hypothesis, chosen).p_value for test in TESTS)
         return undulation, scale
 
-    def sample(self, group: int) -> Ensemble:
-        """All outlines of one group."""
+    def sample(self, group: int) -> tuple[Ensemble, Ensemble]:
+        """All outlines of one group, as they were given and as they were compared."""
         groups = self.group[self.replicate[np.cumsum([0, *map(len, self.images[:-1])])]]
-        own = [image for image, one in zip(self.images, groups.tolist(), strict=True) if one == group]
-        return (
-            own[0]
-            if len(own) == 1 and own[0].name == self.names[group]
-            else Ensemble.pooled(own, name=self.names[group])
-        )
+        places = np.flatnonzero(groups == group).tolist()
+
+        def pooled(images: Sequence[Ensemble]) -> Ensemble:
+            own, name = [images[place] for place in places], self.names[group]
+            return own[0] if len(own) == 1 and own[0].name == name else Ensemble.pooled(own, name=name)
+
+        given = pooled(self.images)
+        changed = any(self.compared[place] is not self.images[place] for place in places)
+        return given, pooled(self.compared) if changed else given
 
     def contrast(self, i: int, j: int, tests: tuple[MMDTest, MMDTest], **more: Any) -> Comparison:
         """Return two groups as a comparison, given their tests."""
@@ -318,11 +324,12 @@ class Groups(Sealed):
         t, l, ambiguous, descriptors = (
             taken(values, rows) for values in (learned.t, learned.l, learned.ambiguous, learned.descriptors)
         )
-        a, b = (self.sample(group) for group in (i, j))
+        (a, at_a), (b, at_b) = self.sample(i), self.sample(j)
         assert len(a) == first
         return Comparison(
             a,
             b,
+            (at_a, at_b),
             self.settings,
             learned.space,
             t,
@@ -344,6 +351,7 @@ class Groups(Sealed):
 def learn_groups(
     names: Sequence[str],
     images: Sequence[Ensemble],
+    compared: Sequence[Ensemble],
     replicate: Index,
     group: Index,
     settings: Settings,
@@ -359,10 +367,11 @@ def learn_groups(
     return Groups(
         tuple(names),
         images,
+        compared,
         replicate,
         group,
         settings,
-        learn(images, settings, scratch=scratch, client=client),
+        learn(compared, settings, scratch=scratch, client=client),
         **more,
     )
 

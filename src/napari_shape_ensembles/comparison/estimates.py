@@ -187,7 +187,7 @@ def _form_deviations(comparison: Comparison) -> Real:
 def area_ratio(comparison: Comparison, counts: Real) -> Real:
     """Ratio of the mean areas, B over A, and the ends of its 95 % interval, (3,)."""
     first, image = len(comparison.a), comparison.replicates
-    area = np.concatenate([side.features["area"] for side in (comparison.a, comparison.b)]).astype(np.float64)
+    area = np.concatenate([side.features["area"] for side in comparison.compared]).astype(np.float64)
     if image is not None:
         means = np.log(image_means(area[:, None], image))
         return _ratios_of_replicates(means, first, image, comparison.blocks)[:, 0]

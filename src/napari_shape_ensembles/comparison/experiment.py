@@ -287,7 +287,7 @@ class Experiment(Saved):
     @cached_property
     def all_faults(self) -> tuple[str, ...]:
         """Serious faults of the outlines of each contrast, and last those of all groups; "" if there are none."""
-        pooled = [self.groups.sample(group) for group in range(len(self.design.groups))]
+        pooled = [self.groups.sample(group)[0] for group in range(len(self.design.groups))]
         return tuple(reason or "" for reason in reasons_of_sets(pooled, [*self.design.pairs, range(len(pooled))]))
 
     @property
@@ -473,7 +473,7 @@ class Experiment(Saved):
 
         Columns: id, image, sample (its group), metadata and features of the ensembles, and the distances from the mean
         shape; replicate, block, covariates and factors of the design; and size (in the unit of the outlines),
-        elongation, roughness and the amplitudes of the bands of lobes.
+        elongation, roughness and the amplitudes of the bands of lobes, as they were compared: at one precision.
         """
         import pandas as pd
 
@@ -542,6 +542,7 @@ class Experiment(Saved):
             "design": self.design.to_tree(),
             "settings": tree_of(self.settings),
             "images": {f"image{place}": records.ensemble_tree(one) for place, one in enumerate(groups.images)},
+            "compared": records.changed_tree(groups.images, groups.compared),
             "space": records.space_tree(learned.space),
             "coordinates": {"t": learned.t, "l": learned.l, "descriptors": learned.descriptors},
             "matches": {"ambiguous": learned.ambiguous, "archetype_is_ambiguous": learned.archetype_is_ambiguous},
@@ -563,7 +564,7 @@ class Experiment(Saved):
         design = Design.of_tree(records.value(tree, "design", dict))
         kept = {
             name: records.value(tree, name, dict)
-            for name in ("settings", "images", "space", "coordinates", "matches", "kernels", "measured")
+            for name in ("settings", "images", "compared", "space", "coordinates", "matches", "kernels", "measured")
         }
         images = [records.ensemble_of_tree(kept["images"][f"image{place}"]) for place in range(len(kept["images"]))]
         if len(images) != len(design.of_image) or not all(map(len, images)):
@@ -584,6 +585,7 @@ class Experiment(Saved):
         groups = Groups(
             design.groups,
             images,
+            records.changed_of_tree(kept["compared"], images),
             np.repeat(design.of_image, list(map(len, images))),
             design.group,
             from_tree(Settings, kept["settings"]),
@@ -722,35 +724,66 @@ def experiment(
     if len(checked.groups) < len(ensembles):  # else they replicate nothing, and the gate for outlines reports them
         _check_given_once(ensembles)
     group = checked.group[checked.of_image]
-    brought, note = at_one_precision([[ensembles[i] for i in np.flatnonzero(group == g)] for g in np.unique(group)])
-    if note:  # outlines that are too small for the largest pixels are left out
-        order = np.argsort(np.argsort(group, kind="stable"))
-        ensembles = _usable([[one for images in brought for one in images][place] for place in order])
+    *sides, note = at_one_precision([[ensembles[i] for i in np.flatnonzero(group == g)] for g in np.unique(group)])
+    order = np.argsort(np.argsort(group, kind="stable"))
+    given, compared = ([[one for images in side for one in images][place] for place in order] for side in sides)
     if correction == "auto":
         correction = "fdr" if len(checked.pairs) > _MIN_SCREEN_CONTRASTS else "family"
     if correction == "family":
         settings = enough_permutations(settings, len(checked.pairs))
+    more: dict[str, Any] = {"scratch": scratch, "client": client, "progress": progress}
+    # Outlines that are too small for the largest pixels are left out.
+    return _compared(_usable(given), compared, checked, settings, correction, note, **more)
+
+
+def experiment_again(result: Experiment, *, progress: Listener | None = None) -> Experiment:
+    """Learn from the outlines of a result, and test them, once more."""
+    groups = result.groups
+    again = _compared(
+        groups.images,
+        groups.compared,
+        result.design,
+        result.settings,
+        result.correction,
+        groups.note,
+        progress=progress,
+    )
+    return replace(again, inputs=result.inputs)
+
+
+def _compared(
+    images: Sequence[Ensemble],
+    compared: Sequence[Ensemble],
+    design: Design,
+    settings: Settings,
+    correction: str,
+    note: str,
+    *,
+    scratch: StrPath | None = None,
+    client: Any = None,
+    progress: Listener | None,
+) -> Experiment:
     with reporting(progress):
-        for sentence in checked.forecast(settings):
+        for sentence in design.forecast(settings):
             report(f"note: {sentence}", 0, len(_STEPS))
-        replicate = np.repeat(checked.of_image, [len(ensemble) for ensemble in ensembles])
         with as_part(0, len(_STEPS)):
             groups = learn_groups(
-                checked.groups,
-                ensembles,
-                replicate,
-                checked.group,
+                design.groups,
+                images,
+                compared,
+                np.repeat(design.of_image, list(map(len, images))),
+                design.group,
                 settings,
                 scratch=scratch,
                 client=client,
-                blocks=checked.blocks,
-                unit=checked.unit,
+                blocks=design.blocks,
+                unit=design.unit,
                 note=note,
             )
-        result = Experiment(groups, checked, correction)
+        result = Experiment(groups, design, correction)
         report(_STEPS[-3], len(_STEPS) - 3, len(_STEPS))
         _ = groups.measured
-        if any(groups.exchanged(i, j) != "curves" for i, j in checked.pairs):
+        if any(groups.exchanged(i, j) != "curves" for i, j in design.pairs):
             report(_STEPS[-2], len(_STEPS) - 2, len(_STEPS))
             _ = groups.kernels
         with as_part(len(_STEPS) - 1, len(_STEPS)):

@@ -127,7 +127,7 @@ def position_dependence(
     True
     """
     if isinstance(outlines, Comparison):
-        sides, settings = [outlines.a, outlines.b], settings or outlines.settings
+        sides, settings = [*outlines.compared], settings or outlines.settings
         parts = outlines.form_parts(), outlines.scale_parts()
     else:
         settings = settings or Settings()

@@ -23,8 +23,16 @@ _OBLONG = 2.0
 _TOLERANCE = 1.1
 
 
-def at_one_precision(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensemble]], str]:
-    """Bring the images of several groups, in one unit, to one precision; also return a note if this changes any.
+def at_one_precision(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensemble]], list[list[Ensemble]], str]:
+    """Bring the images of several groups, in one unit, to one precision.
+
+    Returns
+    -------
+    given, compared : lists of lists of Ensemble
+        The images without outlines that a lower precision cannot show, as they were given and at one precision; the
+        same objects where nothing changes.
+    note : str
+        What was changed or left out; empty if nothing was.
 
     Examples
     --------
@@ -34,16 +42,19 @@ def at_one_precision(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[En
     >>> u = 2 * np.pi * np.arange(40) / 40
     >>> circles = [r * np.stack([np.cos(u), np.sin(u)], axis=1) for r in np.linspace(20, 30, 20)]
     >>> fine, whole = Ensemble(circles, name="fine"), Ensemble(np.round(circles), name="whole")
-    >>> ((brought,), (same,)), note = at_one_precision([[fine], [whole]])
-    >>> same is whole, note.partition(":")[0]
-    (True, '20 outlines of fine were brought to the coarser precision of the others')
+    >>> given, ((brought,), (same,)), note = at_one_precision([[fine], [whole]])
+    >>> given[0][0] is fine, brought is fine, same is whole
+    (True, False, True)
+    >>> note.partition(":")[0]
+    '20 outlines of fine were brought to the coarser precision of the others'
     """
-    groups, left_out = _of_equal_limits(groups)
-    own = [[precision_of(image) for image in images] for images in groups]
+    given, left_out = _of_equal_limits(groups)
+    compared = [list(images) for images in given]
+    own = [[precision_of(image) for image in images] for images in given]
     wanted = _matched([_joined(of) for of in own])
     finer: list[str] = []
     count = 0
-    for images, precisions, target in zip(groups, own, wanted, strict=True):
+    for images, brought, precisions, target in zip(given, compared, own, wanted, strict=True):
         ends = np.cumsum([0, *map(len, images)])
         for place, (image, precision) in enumerate(zip(images, precisions, strict=True)):
             new = acquired_at(image, precision, Precision(*(of[ends[place] : ends[place + 1]] for of in target)))
@@ -52,15 +63,18 @@ def at_one_precision(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[En
                 pairs = zip(new.ids.tolist(), new.curves, strict=True)
                 count += len(image) - sum(np.array_equal(old[name], curve) for name, curve in pairs)
                 finer += [name for name in dict.fromkeys(image.images.tolist()) if name]
-                images[place] = new
+                brought[place] = new
+                if len(new) < len(image):
+                    kept = np.flatnonzero(np.isin(image.ids, new.ids))
+                    images[place] = image.derived([image.curves[row] for row in kept], kept, dropped=new.dropped)
     if not count:
-        return groups, left_out
+        return given, compared, left_out
     of = f" of {listed(list(dict.fromkeys(finer)))}" if 0 < len(set(finer)) <= 3 else ""
     words = (
         f"{counted(count, 'outline')}{of} {'was' if count == 1 else 'were'} brought to the coarser precision of the "
         "others: finer detail is not compared"
     )
-    return groups, "; ".join(filter(None, [words, left_out]))
+    return given, compared, "; ".join(filter(None, [words, left_out]))
 
 
 def _of_equal_limits(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensemble]], str]:

@@ -4,7 +4,7 @@ Every pair of functions defines one piece of the layout in `docs/reference/files
 invalid tree raises `ValueError`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -75,6 +75,23 @@ def ensemble_of_tree(tree: Mapping[str, Any]) -> Ensemble:
     if not np.array_equal(ensemble.offsets, offsets):
         raise ContentError("it contains invalid curves")
     return ensemble
+
+
+def changed_tree(given: Sequence[Ensemble], compared: Sequence[Ensemble]) -> Tree:
+    """Those ensembles that were compared otherwise than given, by their place."""
+    pairs = enumerate(zip(given, compared, strict=True))
+    return {f"image{place}": ensemble_tree(own) for place, (image, own) in pairs if own is not image}
+
+
+def changed_of_tree(tree: Mapping[str, Any], given: Sequence[Ensemble]) -> list[Ensemble]:
+    """Restore the ensembles compared from `changed_tree`: those given where nothing was changed."""
+    compared = list(given)
+    for place, image in enumerate(given):
+        if (key := f"image{place}") in tree:
+            compared[place] = ensemble_of_tree(value(tree, key, dict))
+            if not np.array_equal(compared[place].ids, image.ids):
+                raise ContentError("the outlines compared are not those given")
+    return compared
 
 
 def space_tree(space: ShapeSpace) -> Tree:

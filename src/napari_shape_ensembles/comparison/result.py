@@ -33,7 +33,7 @@ from .inputs import Inputs
 from .outline_table import outline_table, witness_columns
 from .parts import Parts, form_parts, scale_parts
 from .quantities import components, lobes
-from .samples import image_counts
+from .samples import Pair, image_counts
 from .saved import COMPARISON, Saved
 from .settings import Settings
 from .typical import typical, typical_outlines, typical_rows
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_PARTS = ("a", "b", "settings", "space", "coordinates", "undulation", "scale", "matches", "versions")
+_PARTS = ("a", "b", "compared", "settings", "space", "coordinates", "undulation", "scale", "matches", "versions")
 _FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype", "archetypes_agree")
 # So many permutations that they do not limit a p-value.
 _MANY_PERMUTATIONS = 10**9
@@ -77,7 +77,10 @@ class Comparison(Sealed, Saved):
     Attributes
     ----------
     a, b : Ensemble
-        The curves compared, b in a's unit.
+        The curves as they were given, b in a's unit, without those left out of the comparison.
+    compared : (Ensemble, Ensemble)
+        The same curves at one precision, from which everything was learned, tested and estimated: a and b themselves if
+        they are equally precise.
     settings : Settings
     space : ShapeSpace
         Learned from the pooled curves.
@@ -119,7 +122,7 @@ class Comparison(Sealed, Saved):
         What decides: the small-sample test where permutations of images or replicates cannot, because there are too few
         of them, or because those of one sample have far fewer outlines. `undulation` and `scale` are then that test.
     note : str
-        Preprocessing of the outlines: those of smaller pixels resampled at the size of the larger, or why not.
+        What was changed to bring the outlines to one precision.
     inputs : Inputs, optional
         Files that the outlines came from, with their checksums, and how they were read, if known.
     checks : Checks
@@ -144,6 +147,7 @@ class Comparison(Sealed, Saved):
 
     a: Ensemble
     b: Ensemble
+    compared: Pair
     settings: Settings
     space: ShapeSpace
     t: Real
@@ -319,7 +323,7 @@ class Comparison(Sealed, Saved):
         >>> table.columns.tolist()[:5], table.columns.tolist()[-5:]
         (['id', 'image', 'sample', 'batch', 'area'], ['t1', 't2', 'l1', 'l2', 'l3'])
         >>> table.groupby("batch")["area"].median().round().to_dict()
-        {'new': 863.0, 'old': 2552.0}
+        {'new': 863.0, 'old': 2624.0}
         """
         if not coordinates:
             return self.outlines.copy()
@@ -481,7 +485,7 @@ class Comparison(Sealed, Saved):
     @cached_property
     def lobes(self) -> dict[str, Real]:
         """Logarithms of the amplitudes of the lobes of every curve; see `quantities.lobes`."""
-        return lobes((self.a, self.b), self.settings)
+        return lobes(self.compared, self.settings)
 
     @property
     def estimates(self) -> "pd.DataFrame":
@@ -671,6 +675,7 @@ class Comparison(Sealed, Saved):
         return {
             "a": records.ensemble_tree(self.a),
             "b": records.ensemble_tree(self.b),
+            "compared": records.changed_tree((self.a, self.b), self.compared),
             "settings": tree_of(self.settings),
             "space": records.space_tree(self.space),
             "coordinates": {"t": self.t, "l": self.l, "descriptors": self.descriptors},
@@ -696,9 +701,11 @@ class Comparison(Sealed, Saved):
         space, count = records.space_of(parts["space"]), len(a) + len(b)
         replicates = numbers_below(tree, "replicates", count, count) if "replicates" in tree else None
         total = 0 if replicates is None else int(replicates.max()) + 1
+        at_a, at_b = records.changed_of_tree(parts["compared"], (a, b))
         return cls(
             a,
             b,
+            (at_a, at_b),
             from_tree(Settings, parts["settings"]),
             space,
             records.real(parts["coordinates"], "t", (count, space.rank_)),

@@ -1,4 +1,4 @@
-"""Samples of a comparison: what is accepted as one, at one precision and in one unit."""
+"""Samples of a comparison: what is accepted as one, in one unit and at one precision."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -12,18 +12,20 @@ from ..outlines import Ensemble
 from .precision import at_one_precision
 
 Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
+Pair = tuple[Ensemble, Ensemble]
 
 
-def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble, str]:
-    """Pool the images of each side, b in a's unit, at one precision; also return a note if this changes outlines.
+def comparable(a: Images, b: Images) -> tuple[Pair, Pair, str]:
+    """Pool the images of each side, b in a's unit: as given, and at one precision; also a note if these differ.
 
     Raises for ensembles without curves.
     """
     a, b = sample_of(a), sample_of(b)
     require_curves((a, b))
-    ((a,), (b,)), note = at_one_precision([[a], [b.to(a.unit)]])
+    given, compared, note = at_one_precision([[a], [b.to(a.unit)]])
+    ((a,), (b,)), ((at_a,), (at_b,)) = given, compared
     require_curves((a, b))
-    return a, b, note
+    return (a, b), (at_a, at_b), note
 
 
 def sample_of(side: Images) -> Ensemble:

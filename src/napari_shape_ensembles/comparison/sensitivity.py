@@ -166,10 +166,13 @@ def influence(comparison: Comparison, outlines: int = 3, *, progress: Listener |
             units, keep = comparison.replicates, np.arange(len(images)) != row
             if units is not None and np.count_nonzero(units == units[row]) == 1:
                 continue
-            a, b = comparison.a[keep[:first]], comparison.b[keep[first:]]
-            if not (len(a) and len(b)):
+            sides = keep[:first], keep[first:]
+            if not all(side.any() for side in sides):
                 continue
-            rest = replace(comparison, a=a, b=b, replicates=None if units is None else units[keep])
+            a, b = comparison.a[sides[0]], comparison.b[sides[1]]
+            compared = comparison.compared[0][sides[0]], comparison.compared[1][sides[1]]
+            units = None if units is None else units[keep]
+            rest = replace(comparison, a=a, b=b, compared=compared, replicates=units)
             changes: dict[str, Any] = {}
             archetype = comparison.settings.archetype
             if isinstance(archetype, int):

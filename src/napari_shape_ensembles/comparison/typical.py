@@ -31,6 +31,9 @@ DRAWN = 3
 _MAX_COMPARED = 1000
 # Typical outlines are among this share of their group: those that are not unusual in any quantity.
 _CENTRAL_SHARE = 0.25
+# Outlines whose area changed by more than this share at a lower precision, such as two objects that came apart, look
+# otherwise than they were compared.
+_MAX_CHANGE = 0.2
 # Landmarks of outlines that are drawn: enough for figures of a few centimeters.
 _LANDMARKS = 200
 # What typical outlines are chosen by if a quantity differs that is not one of their own.
@@ -72,7 +75,7 @@ def typical_rows(comparison: Comparison, count: int = DRAWN) -> tuple[Index, Ind
     outline of the sample. Of the quarter of a group that is most typical in all quantities, these are the most typical
     in those that differ: in the named ones, or in all of a test that rejects if none is named. A quantity counts as one
     whatever its number of columns, each in robust standard deviations within the groups. If images were permuted, these
-    have equal weights.
+    have equal weights. Outlines that were cut when they were brought to one precision come last.
     """
     first, total = len(comparison.a), len(comparison.t)
     quantities = _standardized(_described(comparison), first)
@@ -85,10 +88,11 @@ def typical_rows(comparison: Comparison, count: int = DRAWN) -> tuple[Index, Ind
     weights = np.ones(total)
     if (image := comparison.replicates) is not None:
         weights = 1 / np.bincount(image)[image]
-    found = []
-    for rows in (np.arange(first), np.arange(first, total)):
+    pairs, found = zip((comparison.a, comparison.b), comparison.compared, strict=True), []
+    for rows, (given, at_one) in zip((np.arange(first), np.arange(first, total)), pairs, strict=True):
         by_all = _mean_distances(quantities, rows, rows, weights, comparison.settings.seed)
-        central = rows[np.argsort(by_all, kind="stable")][: max(int(np.ceil(_CENTRAL_SHARE * len(rows))), count)]
+        cut = np.abs(at_one.features["area"] / given.features["area"] - 1) > _MAX_CHANGE
+        central = rows[np.lexsort((by_all, cut))][: max(int(np.ceil(_CENTRAL_SHARE * len(rows))), count)]
         away = _mean_distances(compared, central, rows, weights, comparison.settings.seed)
         found.append(central[np.argsort(away, kind="stable")][:count])
     return found[0], found[1]

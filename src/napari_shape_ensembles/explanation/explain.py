@@ -244,9 +244,11 @@ def _check_curve_counts(comparison: Comparison) -> None:
 def descriptor_tests(comparison: Comparison, image: NDArray[np.intp] | None = None) -> Descriptors:
     """Test every column of `Ensemble.features` by its own MMD, jointly, for comparison with the shape tensors.
 
+    The features are those of the outlines at one precision, as they were compared.
+
     If the images of the pooled curves are given, A's first, these are permuted.
     """
-    tables = [ensemble.features.drop(columns="id") for ensemble in (comparison.a, comparison.b)]
+    tables = [ensemble.features.drop(columns="id") for ensemble in comparison.compared]
     columns = [name for name in tables[0] if all(np.isfinite(table[name]).all() for table in tables)]
     values = {str(name): np.concatenate([table[name] for table in tables]).astype(float) for name in columns}
     first = len(comparison.a)

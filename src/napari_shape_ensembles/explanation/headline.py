@@ -97,7 +97,7 @@ def mean_outlines(
     """Mean outlines of A and of B with their bands, each turned like another outline of its group; see `Headline`."""
     places, found, first = ShapePlaces(result), list[tuple[Real, Real] | None](), len(result.a)
     sides, settings = np.split(np.arange(len(result.t)), [first]), result.settings
-    curves = Ensemble.pooled([result.a, result.b]).curves
+    curves = Ensemble.pooled(result.compared).curves
     for side, rows, target, has_form in zip("AB", sides, like, result.has_common_form, strict=True):
         if not has_form:
             found.append(None)

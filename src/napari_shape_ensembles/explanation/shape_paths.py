@@ -88,9 +88,10 @@ class ShapePlaces:
         return grassmann.exp(self.space.undulation_mean_, tangent[None])[0]
 
     def origin(self, row: int) -> tuple[str, Ensemble, int]:
-        """Side, ensemble and index in it of one of the pooled curves."""
+        """Side, ensemble compared and index in it of one of the pooled curves."""
         first = len(self.comparison.a)
-        return ("A", self.comparison.a, row) if row < first else ("B", self.comparison.b, row - first)
+        a, b = self.comparison.compared
+        return ("A", a, row) if row < first else ("B", b, row - first)
 
     def curve_names(self) -> list[str]:
         """Names of the pooled curves: group and id."""

@@ -190,7 +190,7 @@ def polar_factors(comparison: Comparison) -> tuple[Real, Real]:
     landmarks = np.concatenate(
         [
             to_landmarks(side, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure)
-            for side in (comparison.a, comparison.b)
+            for side in comparison.compared
         ]
     )
     standardized, _ = decompose(landmarks)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..archive import ContentError, StrPath, Tree, file_checksum, is_archive, read_archive
 from ..comparison import Comparison, Experiment, Reference, compare, experiment, records
 from ..comparison.compare import compare_again
+from ..comparison.experiment import experiment_again
 from ..comparison.inputs import InputFile, Inputs
 from ..comparison.result import software_versions
 from ..comparison.samples import comparable
@@ -268,7 +269,7 @@ def rerun(
 def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float | None) -> Rerun:
     if saved.p_adjusted is not None:
         raise ContentError("it is one contrast of an experiment of several: save the experiment, and rerun that")
-    a, b = saved.a, saved.b
+    given, compared = (saved.a, saved.b), saved.compared
     outlines: dict[str, NDArray[np.float64]] = {}
     with as_part(0, 2):
         traced, notes = _traced_again(saved.inputs, folders, memory)
@@ -276,15 +277,16 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
         sides: list[list[Ensemble]] = [[], []]
         for one, file in zip(traced, saved.inputs.files, strict=True):
             sides[file.sample].append(one)
-        a, b = (
+        pooled = (
             own[0] if len(own) == 1 else Ensemble.pooled(own, name=name)
             for own, name in zip(sides, (saved.a.name, saved.b.name), strict=True)
         )
-        a, b, _ = comparable(a, b)
-        outlines = {"a": a.vertices, "b": b.vertices}
+        given, compared, _ = comparable(*pooled)
+        outlines = {side: own.vertices for side, own in zip("ab", given, strict=True)}
+    a, b = given
     with as_part(1, 2):
         if (len(a), len(b)) == (len(saved.a), len(saved.b)):  # of the same replicates
-            again = compare_again(replace(saved, a=a, b=b))
+            again = compare_again(replace(saved, a=a, b=b, compared=compared))
         else:
             again = compare(a, b, saved.settings)
     # What was learned later about other archetypes is not part of the comparison itself.
@@ -300,12 +302,16 @@ def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None)
     with as_part(0, 2):
         images, notes = _traced_again(saved.inputs, folders, memory)
     with as_part(1, 2):
-        again = experiment(
-            images or saved.groups.images,
-            saved.design.table,
-            saved.settings,
-            control=saved.design.control,
-            correction=saved.correction,
+        again = (
+            experiment(
+                images,
+                saved.design.table,
+                saved.settings,
+                control=saved.design.control,
+                correction=saved.correction,
+            )
+            if images
+            else experiment_again(saved)
         )
     before = records.columns_of_tree(records.value(tree, "numbers", dict))
     after = {name: records.plain_array(value) for name, value in again.numbers().items()}

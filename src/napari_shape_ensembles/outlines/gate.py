@@ -15,6 +15,7 @@ from ..parameters import parameters_of
 from ..words import counted
 from .ensemble import Ensemble
 from .offsets import following
+from .precision import MIN_CLICKED_VERTICES
 from .reasons import too_small
 from .recipe import Recipe
 from .tracing import RECORDED_FIELDS
@@ -56,8 +57,8 @@ _REPORTED_DISTANCE, _SERIOUS_DISTANCE = 5.0, 8.0
 # These standard deviations are not taken as smaller than this, as images that agree by chance would make others stand
 # out: logarithms, except that of circularity.
 _MIN_SPREAD = {"number of curves": 0.25, "median area": 0.1, "median circularity": 0.02}
-# Outlines with fewer vertices were clicked rather than traced; their medians may differ by this ratio between sides.
-_MIN_TRACED_VERTICES, _MAX_VERTEX_RATIO = 60, 1.25
+# Medians of the numbers of vertices may differ by this ratio between sides.
+_MAX_VERTEX_RATIO = 1.25
 # Minimum median diameter of the objects in pixels.
 _MIN_DIAMETER_PX = 10.0
 
@@ -175,8 +176,7 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
         between objects, of which many reach the border, and images that differ from the others of their side by
         more than eight robust standard deviations in the number of curves, the median area or the median
         circularity. The rest are notes: fewer than ten curves on a side, specks among the curves, merged and
-        cut objects, images that differ by five, polygons of unequal numbers of vertices, and objects of too few
-        pixels.
+        cut objects, images that differ by five, polygons of few and unequal vertices, and objects of too few pixels.
 
     References
     ----------
@@ -241,7 +241,7 @@ def _checked(name: str, ensemble: Ensemble) -> _Checked:
 
 
 def _joined(sides: Sequence[_Checked]) -> Quality:
-    """Combine the findings of samples, with their duplicates, and for two with unequal numbers of vertices."""
+    """Combine the findings of samples, with their duplicates, and for two with few and unequal vertices."""
     findings = [finding for side in sides for finding in side.findings]
     # Duplicate outlines at any position: within an image, between images, between sides.
     owners: dict[bytes, list[str]] = {}
@@ -263,7 +263,8 @@ def _joined(sides: Sequence[_Checked]) -> Quality:
     if len(sides) == 2 and all(side.vertices for side in sides):
         a, b = sides
         low, high = sorted((a.vertices, b.vertices))
-        if low < _MIN_TRACED_VERTICES and high > _MAX_VERTEX_RATIO * low:  # clicked by hand at unequal density
+        # Polygons of more vertices are compared at one density; corners stay as they are.
+        if low < MIN_CLICKED_VERTICES and high > _MAX_VERTEX_RATIO * low:
             text = (
                 f"outlines have {a.vertices:g} vertices in {a.name} and {b.vertices:g} in {b.name}, in the median: a "
                 "difference in roughness may come from how densely they were drawn"

@@ -30,6 +30,7 @@ _SEGMENTS = np.array(
 # Input may be read-only.
 _plane, _index = types.Array(types.int32, 2, "C", readonly=True), types.Array(types.int64, 1, "C", readonly=True)
 _boxes, _weights = types.Array(types.int64, 2, "C", readonly=True), types.Array(types.float64, 1, "C", readonly=True)
+_shares = types.Array(types.float64, 2, "C", readonly=True)
 
 
 @njit(types.void(_plane, types.int64[::1], types.int64[:, ::1]), cache=True, nogil=True)
@@ -62,7 +63,7 @@ def _add(target, source, weight):
 
 
 @njit(cache=True, nogil=True)
-def _blurred(plane, label, box, down, across, first, level):
+def _blurred(plane, shares, label, box, down, across, first, level):
     """Mask of a label with a margin, filtered along the columns and then along the rows: `level` (H, W).
 
     `first` is scratch memory of the same size.
@@ -75,6 +76,8 @@ def _blurred(plane, label, box, down, across, first, level):
         row = plane[box[0] + k, box[1] : box[3]]
         for j in range(width):
             mask[j] = 1.0 if row[j] == label else 0.0
+        if len(shares):
+            mask *= shares[box[0] + k, box[1] : box[3]]
         for tap in range(2 * r + 1):
             _add(first[k + 1 + tap, c + 1 : c + 1 + width], mask, down[tap])
     for i in range(1, len(level) - 1):
@@ -154,13 +157,49 @@ def _differs(vertices, at, other):
     return vertices[at, 0] != vertices[other, 0] or vertices[at, 1] != vertices[other, 1]
 
 
-@njit((_plane, _index, _boxes, _weights, _weights), cache=True, nogil=True)
-def trace_contours(plane, labels, boxes, down, across):
+@njit(types.void(_shares, _index, types.float64[:, ::1]), cache=True, nogil=True)
+def cover(vertices, offsets, steps):
+    """Add to `steps` (H, W) by how much the covered share of each pixel differs from that of the pixel before it.
+
+    Pixel (i, j) extends from (i, j) to (i + 1, j + 1). Every edge covers, with a sign, what lies after it in its rows.
+    """
+    for q in range(len(offsets) - 1):
+        for start in range(offsets[q], offsets[q + 1]):
+            end = start + 1 if start + 1 < offsets[q + 1] else offsets[q]
+            upper, lower, sign = start, end, 1.0
+            if vertices[start, 0] > vertices[end, 0]:
+                upper, lower, sign = end, start, -1.0
+            top, bottom = vertices[upper, 0], vertices[lower, 0]
+            if top == bottom:
+                continue
+            slope = (vertices[lower, 1] - vertices[upper, 1]) / (bottom - top)
+            for i in range(int(np.floor(top)), int(np.ceil(bottom))):
+                high, low = max(top, float(i)), min(bottom, i + 1.0)
+                one, other = vertices[upper, 1] + slope * (high - top), vertices[upper, 1] + slope * (low - top)
+                left, right = min(one, other), max(one, other)
+                height, before = sign * (low - high), 0.0
+                for j in range(int(np.floor(left)), int(np.floor(right)) + 1):
+                    # Mean over the edge of the share of this pixel, in these rows, that lies after it.
+                    if right <= j + 1 and left >= j:
+                        after = j + 1 - (left + right) / 2
+                    else:
+                        # The edge within this pixel, and what of it lies in pixels before, which covers all of it.
+                        a, b = max(left, float(j)), min(right, j + 1.0)
+                        after = ((b - a) * (j + 1 - (a + b) / 2) + max(a - left, 0.0)) / (right - left)
+                    steps[i, j] += height * (after - before)
+                    before = after
+                steps[i, int(np.floor(right)) + 1] += height * (1.0 - before)
+
+
+@njit((_plane, _shares, _index, _boxes, _weights, _weights), cache=True, nogil=True)
+def trace_contours(plane, shares, labels, boxes, down, across):
     """Contours at 0.5 of the smoothed masks of labels, as from scikit-image's `find_contours`, but open.
 
     Parameters
     ----------
     plane : (rows, columns) array of int32
+    shares : (rows, columns) array
+        Share of each pixel that its label covers; empty for whole pixels.
     labels, boxes : (K,) and (K, 4) arrays
         From `survey`.
     down, across : arrays of odd length
@@ -193,7 +232,7 @@ def trace_contours(plane, labels, boxes, down, across):
         rows, columns = box[2] - box[0] + 2 * r + 2, box[3] - box[1] + 2 * c + 2
         size = rows * columns
         level = second[:size].reshape(rows, columns)
-        _blurred(plane, labels[q], box, down, across, first[:size].reshape(rows, columns), level)
+        _blurred(plane, shares, labels[q], box, down, across, first[:size].reshape(rows, columns), level)
         hollow[q] = _has_holes(plane, labels[q], box, seen, starting)
         segments = _segments(level, begins, ends, starting)
         if offsets[count] + segments > len(vertices):

@@ -14,7 +14,7 @@ from ..checks import expect
 from ..progress import cancellation_check
 from .ensemble import PIXEL_COLUMNS, Ensemble
 from .offsets import following
-from .rasterize import rasterize
+from .rasterize import covered, rasterize
 from .reasons import VANISHED, too_small
 from .recipe import Recipe
 from .tracing import blur, traced_labels
@@ -23,7 +23,7 @@ from .tracing import blur, traced_labels
 _TOLERANCE = 1.1
 # Outlines of fewer vertices are polygons clicked by hand, unless their vertices are as dense as pixels; those of fewer
 # than the second number are corners, and stay as they are.
-_MIN_TRACED_VERTICES, _MIN_CLICKED_VERTICES = 60, 8
+_MIN_TRACED_VERTICES, MIN_CLICKED_VERTICES = 60, 8
 # Vertices closer than this many steps of their grid follow the boundary of pixels, as do polygons with this share of
 # their edges along rows, columns and diagonals.
 _MAX_CHAIN_SPACING, _MIN_ALIGNED = 1.5, 0.95
@@ -96,7 +96,7 @@ def precision_of(ensemble: Ensemble) -> Precision:
     smoothing = pixel * _smoothing(ensemble)
     pixel = np.where(traced[:, None], pixel, np.where(chain[:, None], step, 0))
     drawn = ~traced & ~chain & ((counts < _MIN_TRACED_VERTICES) | step.any(axis=1))
-    drawn &= counts >= _MIN_CLICKED_VERTICES
+    drawn &= counts >= MIN_CLICKED_VERTICES
     held = size[:, None] >= _MAX_ACROSS * np.stack([pixel, step])
     pixel, step = np.where(held, 0, np.stack([pixel, step]))
     return Precision(
@@ -326,25 +326,34 @@ def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real 
     found: list[Real | None] = [None] * len(curves)
     leave_if_cancelled = cancellation_check()
     for alike in {tuple(pair): None for pair in sigma.tolist()}:
-        rows = np.flatnonzero((sigma == alike).all(axis=1))
+        rows, width = np.flatnonzero((sigma == alike).all(axis=1)), np.array(alike)
+        # What a wide filter leaves is held by larger pixels, of which the covered share is known without any raster;
+        # the filter is narrower by the variance of their sides.
+        larger = np.maximum(np.floor(width), 1)
+        exact = bool((larger > 1).any())
         # Smoothing of one unit in pixels of these sides.
-        scale = 1 / np.array(alike)
+        scale = 1 / np.sqrt((width / larger) ** 2 - exact / 12)
         recipe = Recipe(
             outline_smoothing=1.0, smoothing_unit="physical", keep_border=True, min_area=1, min_vertices=4, min_length=0
         )
         for start in range(0, len(rows), _BLOCK):
             leave_if_cancelled()
             here = rows[start : start + _BLOCK]
-            scaled = [curves[row] / pixel[row] for row in here]
+            scaled = [curves[row] / (larger * pixel[row]) for row in here]
             corners = np.array([np.floor(curve.min(axis=0)) - 1 for curve in scaled])
             ends = np.array([np.ceil(curve.max(axis=0)) + 2 for curve in scaled]) - corners
             corners[:, 1] -= np.cumsum(ends[:, 1]) - ends[:, 1]  # beside each other
             shape = int(ends[:, 0].max()), int(ends[:, 1].sum()) + 1
-            plane = rasterize([curve - corner for curve, corner in zip(scaled, corners, strict=True)], shape)
+            placed = [curve - corner for curve, corner in zip(scaled, corners, strict=True)]
+            shares = covered(placed, shape) if exact else None
+            plane = rasterize(placed, shape) if shares is None else np.zeros(shape, dtype=np.int32)
+            if shares is not None:
+                owners = np.repeat(np.arange(1, len(here) + 1, dtype=np.int32), ends[:, 1].astype(np.intp))
+                plane[:, :-1] = np.where(shares[:, :-1] > 0, owners, 0)
             plane[0, -1] = len(here) + 1  # with a second label it is no mask, whose parts would be numbered
-            traced = traced_labels(plane, recipe, scale=scale.tolist())
+            traced = traced_labels(plane, recipe, scale=scale.tolist(), shares=shares)
             for label, curve in zip(traced["ids"].tolist(), traced["curves"], strict=True):
                 if label <= len(here):
                     row = here[label - 1]
-                    found[row] = (curve / scale + corners[label - 1]) * pixel[row]
+                    found[row] = (curve / scale + corners[label - 1]) * larger * pixel[row]
     return found

@@ -7,9 +7,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from .._types import Real
+from ..compiled import kernels
 
 # Vertices, and pixels, per block, which fit in the CPU cache.
 _BLOCK = 2**16
+# Shares of a pixel below this are rounding errors.
+_ROUNDING = 1e-9
 
 
 def rasterize(curves: Sequence[Real], shape: tuple[int, int], dtype: DTypeLike = np.int32) -> NDArray[Any]:
@@ -91,3 +94,41 @@ def rasterize(curves: Sequence[Real], shape: tuple[int, int], dtype: DTypeLike =
             place = until
         first = last
     return image
+
+
+def covered(curves: Sequence[Real], shape: tuple[int, int]) -> Real:
+    """Share of each pixel that closed curves cover, which must lie within the image, cross nothing and not overlap.
+
+    Parameters
+    ----------
+    curves : sequence of (m, 2) arrays
+        Vertices in rows and columns; integers are centers of pixels.
+    shape : (int, int)
+        Height and width of the image.
+
+    Returns
+    -------
+    (height, width) array
+        Of numbers from 0 to 1, exact up to rounding.
+
+    Raises
+    ------
+    ValueError
+        For curves that extend to the lower or right edge, or beyond the image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.outlines.rasterize import covered
+    >>> covered([np.array([[0.5, 0.5], [0.5, 2.0], [2.0, 2.0], [2.0, 0.5]])], (3, 4))
+    array([[0.  , 0.  , 0.  , 0.  ],
+           [0.  , 1.  , 0.5 , 0.  ],
+           [0.  , 0.5 , 0.25, 0.  ]])
+    """
+    steps, vertices = np.zeros(shape), np.concatenate([np.empty((0, 2)), *curves]) + 0.5
+    if (vertices < 0).any() or (vertices >= np.array(shape) - 1e-9).any():
+        raise ValueError(f"the curves do not lie within {shape[0]} × {shape[1]} pixels")
+    kernels(__package__).cover(vertices, np.cumsum([0, *map(len, curves)], dtype=np.int64), steps)
+    shares = np.abs(np.cumsum(steps, axis=1))
+    shares[shares < _ROUNDING] = 0
+    return np.minimum(shares, 1)

@@ -39,6 +39,8 @@ _MAX_SIGMA_PX = 1000
 _MIN_SIGMA_PX = 0.1
 # Objects traced per block.
 _BLOCK = 128
+# Pixels are covered as a whole.
+_WHOLE = np.empty((0, 0))
 
 
 def tracing_recipe(
@@ -64,9 +66,18 @@ def tracing_recipe(
 
 
 def traced_labels(
-    labels: ArrayLike, recipe: Recipe, *, scale: float | Sequence[float] = 1, unit: str = "pixel", name: str = ""
+    labels: ArrayLike,
+    recipe: Recipe,
+    *,
+    scale: float | Sequence[float] = 1,
+    unit: str = "pixel",
+    name: str = "",
+    shares: Real | None = None,
 ) -> dict[str, Any]:
-    """Trace the objects of labels as `extract_curves` does; return the parameters of their `Ensemble`."""
+    """Trace the objects of labels as `extract_curves` does; return the parameters of their `Ensemble`.
+
+    `shares`, an array like the labels, says how much of each pixel its label covers: all of it by default.
+    """
     plane = label_plane(labels)
     pixel = pixel_of(scale)
     sigma, radius = blur(recipe.outline_smoothing, recipe.smoothing_unit, pixel)
@@ -91,7 +102,7 @@ def traced_labels(
         dropped[reason] += int(np.count_nonzero(wanted & unusable))
         wanted &= ~unusable
     objects = np.flatnonzero(wanted)
-    contours = _contours(plane, objects, boxes[objects], sigma, radius)
+    contours = _contours(plane, objects, boxes[objects], sigma, radius, _WHOLE if shares is None else shares)
     starts, ends, after = contours.offsets[:-1], contours.offsets[1:], following(contours.offsets)
     x, y = (contours.vertices - np.repeat(contours.vertices[starts], ends - starts, axis=0)).T
     signed = np.add.reduceat(x * y[after] - x[after] * y, starts) / 2
@@ -164,13 +175,18 @@ class _Contours(NamedTuple):
 
 
 def _contours(
-    plane: NDArray[np.int32], objects: Index, boxes: Index, sigma: tuple[float, float], radius: tuple[int, int]
+    plane: NDArray[np.int32],
+    objects: Index,
+    boxes: Index,
+    sigma: tuple[float, float],
+    radius: tuple[int, int],
+    shares: Real,
 ) -> _Contours:
     """Contours of the masks of some objects after the Gaussian filter."""
     down, across = (one / one.sum() for one in map(_gaussian, sigma, radius))
     trace = kernels(__package__).trace_contours
     parts = [slice(start, start + _BLOCK) for start in range(0, len(objects), _BLOCK)]
-    traced = over_blocks(lambda part: trace(plane, objects[part], boxes[part], down, across), parts)
+    traced = over_blocks(lambda part: trace(plane, shares, objects[part], boxes[part], down, across), parts)
     none = np.empty((0, 2)), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
     vertices, counts, owners, hollow = (np.concatenate(one) for one in zip(none, *traced, strict=True))
     owners += _BLOCK * np.repeat(np.arange(len(parts)), [len(one[2]) for one in traced])

@@ -361,12 +361,12 @@ def decision_landscape(
     [['1∧0', '1∧0', '1∧0'], ['1∧0', '1∧0', '1∧0']]
     """
     settings = settings or Settings()
-    a, b, note = comparable(a, b)
+    given, (a, b), note = comparable(a, b)
     permutation_options(settings)  # raises early for settings that nested tests do not support
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
     counts = image_counts(a, b)
     by_images = not settings.permutes_curves(*counts)
-    fault = quality(a, b).reason or ""
+    fault = quality(*given).reason or ""
     both = settings.coordinates == "both" and not isinstance(settings.bandwidth, tuple)
     parts = ("raw", "normalized") if both else FORM if tests_components(settings) else ()
     empty = np.full((len(grid[0]), 4), np.nan)
@@ -425,7 +425,7 @@ def landmark_column(a: Ensemble, b: Ensemble, every: tuple[int, ...], settings: 
     learned = learn((a, b), replace(settings, rank=ranks[-1]))
     images = image_numbers((a, b))
     group = (np.arange(images.max() + 1) > images[: len(a)].max()).astype(np.intp)
-    groups = Groups((a.name, b.name), (a, b), images, group, settings, learned)
+    groups = Groups((a.name, b.name), (a, b), (a, b), images, group, settings, learned)
     _store_test(tests, "scale", slice(len(ranks)), groups.permutation_test("scale", 0, 1), count)
     for index, test in enumerate(_form_tests(groups, ranks)):
         for name, part in {"undulation": test, **test.parts}.items():
