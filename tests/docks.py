@@ -158,6 +158,20 @@ def choose_menu_entry(button, words, qtbot, wait=True):
     return dock.results.message.text()
 
 
+def choose_for_selected(card, words):
+    """Choose an entry of the menu of the selected curves."""
+    (entry,) = [entry for entry in card.menu.actions() if words in entry.text().replace("&", "")]
+    assert card.actions.isEnabled()
+    assert card.actions.menu() is card.menu
+    assert entry.isEnabled()
+    entry.trigger()
+
+
+def includes_again(card):
+    """Whether the menu of the selected curves includes them again, as all of them are left out."""
+    return card.menu.leave_out.text().replace("&", "") == "Include again"
+
+
 def save_as(dock, answer, path, qtbot):
     answer(path)
     said = choose_menu_entry(dock.results.store, "Save comparison", qtbot)

@@ -9,7 +9,9 @@ from qtpy.QtGui import QMouseEvent, QScreen
 from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 
 from docks import (
+    choose_for_selected,
     curves_of,
+    includes_again,
     move_on_canvas,
     open_answer,
     own_callbacks,
@@ -302,7 +304,7 @@ def test_an_excluded_curve_is_omitted_from_the_next_run_and_can_be_restored(fini
     one = finished_dock.result.a.ids[4]
     pixels = model.layers["one"].data.copy()
     finished_dock.comparison.selection.pick([4])
-    press(explorer.card.exclude, qtbot)
+    choose_for_selected(explorer.card, "Leave out")
     assert finished_dock.state == "stale"
     assert curves_of(model, "one").features["excluded"].tolist() == [index == 4 for index in range(number)]
     assert np.asarray(curves_of(model, "one").face_color)[4, 3] == 0
@@ -321,16 +323,16 @@ def test_an_excluded_curve_is_omitted_from_the_next_run_and_can_be_restored(fini
 
 def test_excluding_twice_restores_the_curve(finished_dock, explorer, qtbot):
     finished_dock.comparison.selection.pick([4])
-    press(explorer.card.exclude, qtbot)
-    assert "again" in explorer.card.exclude.text()
-    press(explorer.card.exclude, qtbot)
+    choose_for_selected(explorer.card, "Leave out")
+    assert includes_again(explorer.card)
+    choose_for_selected(explorer.card, "Include again")
     assert finished_dock.state == "done"
     assert finished_dock.excluded.isHidden()
 
 
 def test_exclusions_end_with_other_outlines_and_follow_a_swap(finished_dock, explorer, qtbot):
     finished_dock.comparison.selection.pick([4])
-    press(explorer.card.exclude, qtbot)
+    choose_for_selected(explorer.card, "Leave out")
     swap(finished_dock)
     assert not finished_dock.excluded.isHidden()
     set_choices(finished_dock.session.choices, min_area=30)
@@ -429,3 +431,22 @@ def test_the_color_bar_counts_every_curve_and_clips_on_request(finished_dock):
     assert finished_dock.color_by.colorbar.labels[-1] == f"≥ {high:.3g}"
     finished_dock.color_by.percentile.setValue(100)
     assert "≥" not in finished_dock.color_by.colorbar.labels[-1]
+
+
+def test_deleted_curves_are_shown_again(bare_dock, model, qtbot):
+    run(bare_dock, qtbot)
+    toggle_side_by_side(bare_dock)
+    assert bare_dock.redraw.isHidden()
+    bare_dock.comparison.exclude([2])
+    model.layers.remove(curves_of(model, "one"))
+    model.layers.remove(curves_of(model, "two"))
+    bare_dock.comparison.exclude([2])  # so that nothing is out of date
+    bare_dock.comparison.set_coloring("area", 98)
+    qtbot.waitUntil(lambda: bare_dock.redraw.label.text() == "The curves of one, two were deleted.")
+    result = bare_dock.result
+    press(bare_dock.redraw.button, qtbot)
+    qtbot.waitUntil(lambda: not bare_dock.comparison.busy)
+    assert bare_dock.result is result
+    assert curves_of(model, "one").features["painted"].equals(curves_of(model, "one").features["area"])
+    assert curves_of(model, "two").visible
+    assert bare_dock.redraw.isHidden()

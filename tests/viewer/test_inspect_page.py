@@ -69,7 +69,7 @@ def test_the_fault_ranks_first_with_its_reasons(inspected):
     assert {"First", "Second"} <= {label.text() for label in dock.findChildren(QLabel)}
     assert "large: 5013 px" in text(dock, 0, "why")
     assert "37 curves" in dock.verdict.text()
-    assert dock.queue.progress.text() == "0 of 73 reviewed"
+    assert dock.queue.progress.text() == "0 of 73 labels reviewed"
     layer = viewer.layers["one inspected"]
     row = layer.features.set_index("id").loc[37]
     assert row["score"] == dock.result.ranking["score"].max()
@@ -303,7 +303,7 @@ def test_a_reopened_dock_shows_the_previous_result(model, qtbot):
         return rows, dock.queue.progress.text(), dock.verdict_again.text()
 
     before = shown(dock)
-    assert before[1] == "1 of 73 reviewed: 1 wrong"
+    assert before[1] == "1 of 73 labels reviewed: 1 wrong"
     assert before[2]
     dock.deleteLater()
     qtbot.waitUntil(lambda: not dock.inspection.a.is_connected)

@@ -20,7 +20,7 @@ from qtpy.QtWidgets import (
 )
 
 from curve_makers import blobs
-from docks import open_answer, press, run, show_docks, show_given_result
+from docks import choose_for_selected, includes_again, open_answer, press, run, show_docks, show_given_result
 from image_makers import spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.progress import Progress, report
@@ -251,9 +251,9 @@ def test_shortcuts_of_the_answer_and_curves_do_not_clash(beside, viewer, qtbot):
     explorer = dock.curve_window.explorer
     explorer.selection.pick([3])
     assert_free(letters(dock, explorer), taken)
-    press(explorer.card.exclude, qtbot)
+    choose_for_selected(explorer.card, "Leave out")
     qtbot.wait(50)  # the card deletes its previous buttons
-    assert "again" in explorer.card.exclude.text()
+    assert includes_again(explorer.card)
     assert_free(letters(dock, explorer), taken)
 
 

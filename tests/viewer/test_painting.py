@@ -16,8 +16,10 @@ from skimage.io import imread
 
 from curve_makers import blobs
 from docks import (
+    choose_for_selected,
     curves_of,
     grid_of,
+    includes_again,
     move_on_canvas,
     open_answer,
     own_callbacks,
@@ -224,7 +226,7 @@ def test_painted_outlines_behave_like_shapes(finished_dock, viewer, qtbot):
     np.testing.assert_allclose([box.min(axis=0), box.max(axis=0)], [outline.min(axis=0), outline.max(axis=0)])
 
     selection.pick([4])
-    press(explorer.card.exclude, qtbot)
+    choose_for_selected(explorer.card, "Leave out")
     assert finished_dock.state == "stale"
     selection.pick([])
     assert np.flatnonzero(drawn(one)[:, 3] == 0).tolist() == [4]
@@ -352,11 +354,11 @@ def test_zoomed_in_the_outlines_themselves_are_drawn(closed_unasked, make_napari
     qtbot.waitUntil(lambda: bench.canvas_overlays.card is not None and bench.canvas_overlays.card.isVisible())
     card = bench.canvas_overlays.card
     place = card.geometry()
-    press(card.card.exclude, qtbot)
+    choose_for_selected(card.card, "Leave out")
     assert comparison.excluded_rows() == {4}
-    assert card.card.exclude.text() == "Incl&ude again"
+    assert includes_again(card.card)
     comparison.choices.exclusions.clear()  # as by "Include all"
-    assert card.card.exclude.text() == "Excl&ude"
+    assert not includes_again(card.card)
     assert card.geometry() == place
     canvas = card.parentWidget().rect()
     for (across, down), corner in {(0.1, 0.1): "bottomRight", (0.9, 0.1): "bottomLeft", (0.9, 0.9): "topLeft"}.items():

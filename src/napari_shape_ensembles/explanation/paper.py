@@ -1,6 +1,7 @@
 """Output for a publication: one figure, a paragraph of methods, tables of objects and of images."""
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from math import comb
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -8,17 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..comparison import Comparison
+from ..comparison import Comparison, Experiment, Settings
 from ..comparison.answer import PART_NAMES, names_of, p_words, titles_of
+from ..comparison.design import NO_REQUESTED_TESTS, RequestedTests
 from ..comparison.figures import plot_typical
 from ..comparison.fragility import checks_in_words
-from ..comparison.verdict import SMALL_SAMPLE
+from ..comparison.result import software_versions
+from ..comparison.verdict import PERMUTATION, SMALL_SAMPLE
 from ..mmd.permutations import bin_size
-from ..outlines import Outlines
+from ..outlines import Ensemble, Outlines
+from ..outlines.reasons import BY_HAND, Reason
 from ..outlines.recipe import PIXEL_SIZE, TRACING
 from ..palette import COLOR_A, COLOR_B, with_log_ticks
 from ..parameters import matters, parameters_of
-from ..words import account_of, counted
+from ..words import account_of, counted, listed
+from .checklist import checklist
 from .figures import style
 from .headline import Headline
 
@@ -29,6 +34,15 @@ if TYPE_CHECKING:
 _COLORS = {"A": COLOR_A, "B": COLOR_B}
 _QUANTITIES = ("size", "elongation", "roughness")
 _MEASURES = {"affine": "affine arc length (that of the whitened outline)", "arc-length": "arc length"}
+_SIZE = (
+    "Size is the geometric mean of the RMS extents of an outline along its two principal axes (the standard deviations "
+    "of its landmarks), and elongation their ratio."
+)
+_PERMUTED = {
+    "replicates": "whole replicates",
+    "images": "whole images",
+    "curves": "single outlines where neither group has replicates",
+}
 _MAX_DOTS = 2000  # outlines drawn of each side at most
 _TICK_LETTERS = 12  # letters of a group's name in a line below an axis
 
@@ -84,8 +98,10 @@ def methods(
     *,
     kinds: Collection[str] = ("image",),
     proposal: int = 0,
+    notes: Sequence[str] = (),
+    files: Collection[str] = (),
 ) -> str:
-    """Write the paragraph on methods, with counts, settings and versions, followed by the result.
+    """Write the paragraph on methods, with counts, settings and versions, then the result and a checklist.
 
     Parameters
     ----------
@@ -98,8 +114,12 @@ def methods(
         What the outlines come from: only images are segmented, and shapes are not traced either.
     proposal : int
         Which of the proposed recipes it is, 1 for the first; 0 if it was not proposed.
+    notes : sequence of str
+        Sentences on the images, such as that outlines were picked by hand.
+    files : collection of str
+        Names of files beside the text that hold all settings, for the checklist.
     """
-    settings, said = result.settings, []
+    settings, said = result.settings, list(notes)
     for title, side in zip(titles_of(result), (result.a, result.b), strict=True):
         images = len(set(side.images.tolist()))
         left_out = "; ".join(account_of(side.dropped, side.filled))
@@ -107,32 +127,19 @@ def methods(
             f"Sample {title} had {counted(len(side), 'outline')} in {counted(images, 'image')}"
             f"{f' ({left_out})' if left_out else ''}."
         )
-    said.append(_pixels(result))
-    if outlines is not None:
-        said += _origin(outlines, kinds)
-        if proposal and "image" in kinds:
-            said.append(
-                f"This recipe was number {proposal} of those proposed: several were tried on parts of the images and "
-                "ranked by measures of the outlines, without regard to groups."
-            )
+    said.append(_pixels([result.a, result.b]))
+    said += _origin(outlines, kinds, proposal)
     if result.note:
         said.append(f"{result.note}.")
     if result.settings.overrule and (faults := [one.text for one in result.quality.findings if one.serious]):
         said.append(f"The result is given despite faults of the outlines: {'; '.join(faults)}.")
-    said.append(
-        f"Each outline was sampled at {settings.landmarks} landmarks, equally spaced in {_MEASURES[settings.measure]}, "
-        "split into form (undulation) and scale (size and elongation) as separable shape tensors (Grey et al. 2024), "
-        f"and registered; {result.space.rank_} coordinates of form were kept."
-    )
+    said.append(_coordinates(settings, result.space.rank_))
     said.append(
         f"Both were compared by the maximum mean discrepancy (Gretton et al. 2012), with p-values from "
         f"{_null(result)}, each at a level of {settings.test_level:g}, so that the result has a level of "
         f"{settings.significance:g} (seed {settings.seed}).{_combination(result)}"
     )
-    said.append(
-        "Size is the geometric mean of the RMS extents of an outline along its two principal axes (the standard "
-        "deviations of its landmarks), and elongation their ratio."
-    )
+    said.append(_SIZE)
     if has_ratios := "times" in known.sentence:
         how = "Student's (Welch's) over the means of images"
         if result.permuted == "curves":
@@ -141,19 +148,117 @@ def methods(
     if known.missed:
         said.append("Differences that could have been missed are the ends of 95 % intervals.")
     said += checks_in_words(result)
-    versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
-    said.append(f"Software: {versions}.")
+    said.append(_software(result.versions))
     found = " ".join(words for words in (known.opening, known.sentence, known.missed, known.scope) if words)
     intervals = "; brackets hold 95 % intervals" if has_ratios else ""
     answer = f"{found} ({p_words(result)}{intervals}.)"
     used = f"All settings of the comparison: {_described(settings)}."
-    return "\n\n".join(["Methods", " ".join(said), "Result", answer, used]) + "\n"
+    by_hand = sum(side.dropped.get(BY_HAND, 0) for side in (result.a, result.b))
+    checks = checklist(outlines, result.versions, kinds, by_hand, files)
+    return "\n\n".join(["Methods", " ".join(said), "Result", answer, used, checks]) + "\n"
 
 
-def _pixels(result: Comparison) -> str:
-    """State the pixel size if both samples have the same, as they do after a comparison of images, or the unit."""
-    unit, size = result.a.unit, result.a.pixel_size
-    if unit == "pixel" or size is None or size != result.b.pixel_size:
+def experiment_methods(
+    result: Experiment,
+    outlines: Outlines | None,
+    *,
+    kinds: Collection[str] = ("image",),
+    proposal: int = 0,
+    requested: RequestedTests = NO_REQUESTED_TESTS,
+    notes: Sequence[str] = (),
+    files: Collection[str] = (),
+) -> str:
+    """Write the paragraph on methods of an experiment, followed by the results, caveats and a checklist.
+
+    Parameters
+    ----------
+    result : Experiment
+    outlines, kinds, proposal, notes, files
+        As for `methods`.
+    requested : RequestedTests
+        Covariates that were adjusted for, and interactions tested.
+    """
+    settings, design, groups, said = result.settings, result.design, result.groups, []
+    of_image = design.group[design.of_image]
+    for place, name in enumerate(design.groups):
+        own = [image for image, group in zip(groups.images, of_image, strict=True) if group == place]
+        replicates, dropped = int((design.group == place).sum()), Counter[Reason]()
+        for image in own:
+            dropped.update(image.dropped)
+        left_out = "; ".join(account_of(dropped, sum(image.filled for image in own)))
+        of = "" if replicates == len(own) else f" of {counted(replicates, 'replicate')}"
+        said.append(
+            f"Group {name} had {counted(sum(map(len, own)), 'outline')} in {counted(len(own), 'image')}{of}"
+            f"{f' ({left_out})' if left_out else ''}."
+        )
+    said += [_pixels(groups.images), *_origin(outlines, kinds, proposal)]
+    said += [f"{groups.note}."] * bool(groups.note)
+    said.append(_coordinates(settings, groups.learned.space.rank_))
+    said += [*_tests_of(result), _SIZE]
+    columns = [f"adjusted for {', '.join(requested.given)}"] * bool(requested.given)
+    columns += [f"tested for the interaction of {one} and {other}" for one, other in requested.interactions]
+    said += [f"Tests of all groups and of trends were also {'; '.join(columns)}."] * bool(columns)
+    said.append(
+        "Ratios are those of geometric means of the replicates, with 95 % intervals. " + _software(software_versions())
+    )
+    answers = [*result.overall(requested.given, requested.interactions), *result.sentences()]
+    caveats = [*notes, *result.warnings]
+    used = f"All settings of the comparison: {_described(settings)}."
+    by_hand = sum(image.dropped.get(BY_HAND, 0) for image in groups.images)
+    checks = checklist(outlines, software_versions(), kinds, by_hand, files)
+    parts = [
+        "Methods",
+        " ".join(said),
+        "Results",
+        "\n".join(answers),
+        *(["Caveats", "\n".join(caveats)] if caveats else []),
+    ]
+    return "\n\n".join([*parts, used, checks]) + "\n"
+
+
+def _tests_of(result: Experiment) -> list[str]:
+    """Describe the tests of an experiment, and how their p-values were adjusted."""
+    settings, table, design = result.settings, result.table, result.design
+    units = [words for name, words in _PERMUTED.items() if (table["permuted"] == name).any()]
+    blocks = " within blocks" if design.blocks is not None else ""
+    said = (
+        f"Groups were compared by the maximum mean discrepancy (Gretton et al. 2012), with p-values from "
+        f"{settings.permutations} permutations, or all if there are fewer, of {listed(units) or 'replicates'}{blocks}"
+    )
+    if (table["decided_by"] == SMALL_SAMPLE).any():
+        said += ", or from the small-sample test where so few replicates cannot reach the level by permutation"
+    against = f"all groups with {design.control}" if design.control else "all pairs of groups"
+    how = "the false discovery rate (Benjamini and Hochberg)"
+    if result.correction == "family":
+        closed = (table["permuted"] != "curves").all() and (table["decided_by"] == PERMUTATION).all()
+        how = f"the family-wise error rate ({'closed testing' if closed else 'Holm'})"
+    adjusted = (
+        f" The p-values of {counted(len(table), 'contrast')} ({against}) were adjusted for {how}."
+        if len(table) > 1
+        else ""
+    )
+    return [
+        f"{said}. Form and scale were tested each at a level of {settings.test_level:g}, so that a row has a level of "
+        f"{settings.significance:g} (seed {settings.seed}).{adjusted}"
+    ]
+
+
+def _coordinates(settings: Settings, rank: int) -> str:
+    return (
+        f"Each outline was sampled at {settings.landmarks} landmarks, equally spaced in {_MEASURES[settings.measure]}, "
+        "split into form (undulation) and scale (size and elongation) as separable shape tensors (Grey et al. 2024), "
+        f"and registered; {rank} coordinates of form were kept."
+    )
+
+
+def _software(versions: Mapping[str, str]) -> str:
+    return f"Software: {', '.join(f'{name} {version}' for name, version in versions.items())}."
+
+
+def _pixels(images: Sequence[Ensemble]) -> str:
+    """State the pixel size if all images have the same, as they do after a comparison of images, or the unit."""
+    unit, size = images[0].unit, images[0].pixel_size
+    if unit == "pixel" or size is None or any(image.pixel_size != size for image in images):
         return f"Sizes are in {'pixels' if unit == 'pixel' else unit}."
     height, width = size
     return f"Outlines were compared at pixels of {height:g} × {width:g} {unit}."
@@ -178,11 +283,18 @@ def _null(result: Comparison) -> str:
     )
 
 
-def _origin(outlines: Outlines, kinds: Collection[str]) -> list[str]:
-    """Describe how the outlines were found, for each kind of source."""
+def _origin(outlines: Outlines | None, kinds: Collection[str], proposal: int) -> list[str]:
+    """Describe how the outlines were found, for each kind of source, and that the recipe was proposed."""
+    if outlines is None:
+        return []
     said = []
-    if "image" in kinds:
+    if {"image", "file"} & {*kinds}:
         said.append(f"Objects were segmented and outlined with these parameters: {_described(outlines)}.")
+        if proposal:
+            said.append(
+                f"This recipe was number {proposal} of those proposed: several were tried on parts of the images and "
+                "ranked by measures of the outlines, without regard to groups."
+            )
     if "labels" in kinds:
         tracing = _described(outlines, (TRACING, PIXEL_SIZE))
         said.append(f"Given labels were not segmented, but traced with these parameters: {tracing}.")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from napari.layers import Layer
+from napari.layers import Image, Labels, Layer
 from numpy.typing import ArrayLike
 from psygnal import Signal
 
@@ -37,8 +37,10 @@ from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import recipe_of
 from ..io.results import TABLE_ENCODING
 from ..mmd.dependence import DependenceTest
+from ..outlines import Outlines
 from ..palette import lay_out
 from ..progress import as_part, report
+from ..words import counted
 from .choices import Choices
 from .curves.side_by_side import SideBySide
 from .design_files import MAX_OPENED_IMAGES, input_layers, path_of, source_in_file
@@ -47,6 +49,7 @@ from .displayed_result import DisplayedResult
 from .experimenting import (
     CONTROL,
     PLAIN_TABLE,
+    PROPOSAL,
     REQUESTED,
     TABLE,
     Answer,
@@ -56,10 +59,11 @@ from .experimenting import (
     read_experiment_file,
     withheld_words,
     write_experiment_file,
+    write_experiment_paper,
     write_experiment_tables,
 )
 from .group_images import MAX_GROUP_IMAGES, GroupImages, outline_layers
-from .inputs import Source, Sources, file_errors_named, fingerprint, own_ids, plane_of, source_of
+from .inputs import Ids, Ref, Source, Sources, file_errors_named, fingerprint, own_ids, plane_of, source_of
 from .layers import (
     CurveLayer,
     CurveSelection,
@@ -70,10 +74,12 @@ from .layers import (
     is_whole,
     name_after,
     opened_comparisons,
+    remove_layers,
     repaint,
     update_own_names,
 )
 from .report import script_of, with_files_beside, write_source
+from .splitting import NewPart, layers_of, picked_parts
 from .task import CANCELLED, OTHER_FOLDER, Debouncer, JobSteps, RunInputs, Task, saved_message
 
 ENDING = ".comparison.npz"
@@ -146,6 +152,17 @@ class Robustness:
         return replace(shown, result=self.sensitivity.judged(shown.result), notes=notes)
 
 
+@dataclass(frozen=True, eq=False)
+class PickedGroup:
+    """A group that was made of selected curves, and how to take it back."""
+
+    name: str
+    count: int
+    parts: list[Ref]  #: its layers, and those of the other curves of the same images
+    hidden: list[Ref]  #: layers that were hidden as their parts replace them
+    restore: Callable[[], None]  #: restores the design table, once the parts are removed
+
+
 class ComparisonTask(Task[Comparison]):
     """Compares the groups of the design table, and shows two of them: `result` is the contrast shown."""
 
@@ -172,7 +189,10 @@ class ComparisonTask(Task[Comparison]):
         self.group_images = GroupImages(choices.layers)
         self._shown_results: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened_debouncer, self._link_debouncer = Debouncer(self.show_opened), Debouncer(self._link_images)
+        self.picked_groups: list[PickedGroup] = []  #: those made of selected curves, the last one last
         choices.exclusions.changed.connect(self._show_excluded)
+        self.selection.leave_out_requested.connect(self._leave_out_selected)
+        self.selection.group_requested.connect(self.group_selected)
         self.design.comparison_opened.connect(self._opened_debouncer.start)
         self.design.changed.connect(self._update_own_names)
         self.design.changed.connect(self._link_debouncer.start)
@@ -277,10 +297,7 @@ class ComparisonTask(Task[Comparison]):
         assert outcome.shown is not None
         assert outcome.shown.run_inputs is not None
         with self.choices.layers.batched_update():  # the curves, and their arrangement
-            yield from self.curves.replace(outcome.layers, shown=False)
-            for ref, own in zip(itertools.chain(*outcome.shown.run_inputs.layers), outcome.layers, strict=False):
-                if (image := ref()) is not None:
-                    name_after(own, image, "curves")
+            yield from self._add_curves(outcome.layers, outcome.shown.run_inputs)
             self.show_message("")
             yield from self.show_in_turns(outcome.shown)
         yield None
@@ -376,6 +393,38 @@ class ComparisonTask(Task[Comparison]):
                 repaint(layer, self.color_by, limits)
         self.recolored.emit()
 
+    def without_curves(self) -> list[str]:
+        """Return the names of the images of the result, in the viewer, whose layer of curves was deleted."""
+        then = None if self.shown is None else self.shown.run_inputs
+        images = [] if then is None else [ref() for ref in itertools.chain(*then.layers)]
+        pairs = zip(images, self.curves.by_image(), strict=False)
+        return [
+            image.name for image, own in pairs if own is None and image is not None and image in self.choices.layers
+        ]
+
+    def redraw(self) -> None:
+        """Add the curves of the result again, as some of their layers were deleted."""
+        if (shown := self.shown) is not None:
+            view = shown.to_view(self.color_by)
+            self.start_secondary_job(partial(curve_layers, shown.result, view, shown.sources), self._on_redrawn)
+
+    def _on_redrawn(self, layers: list[CurveLayer]) -> Iterator[None]:
+        if self.shown is not None and self.shown.run_inputs is not None:
+            with self.choices.layers.batched_update():
+                yield from self._add_curves(layers, self.shown.run_inputs)
+            yield
+            yield from self.curves.replace(layers, new=False)
+            self.curves.mark_excluded(self.excluded_rows())
+            self.recolor()
+            self.changed.emit()
+
+    def _add_curves(self, layers: list[CurveLayer], run_inputs: RunInputs) -> Iterator[None]:
+        """Add layers of curves, hidden, in place of the previous ones, and name them after their images."""
+        yield from self.curves.replace(layers, shown=False)
+        for ref, own in zip(itertools.chain(*run_inputs.layers), layers, strict=False):
+            if (image := ref()) is not None:
+                name_after(own, image, "curves")
+
     def set_coloring(self, column: str, percentile: int) -> None:
         if (column, percentile) != (self.color_by, self.percentile):
             self.color_by, self.percentile = column, percentile
@@ -401,14 +450,9 @@ class ComparisonTask(Task[Comparison]):
         if self.result is None:
             self.show_message("⚠ No result. Run compares the layers again.")
             return
-        chosen, first = np.atleast_1d(np.asarray(rows, dtype=np.int64)), len(self.result.a)
         run_inputs, exclusions = None if self.shown is None else self.shown.run_inputs, self.choices.exclusions
-        again, found = self.excluded_rows().issuperset(chosen.tolist()), dict[tuple[int, int], set[str]]()
-        for row in chosen.tolist():
-            side = int(row >= first)
-            place, one = own_ids((self.result.a, self.result.b)[side])[row - first * side]
-            found.setdefault((side, place), set()).add(one)
-        for (side, place), ids in found.items():
+        again = self.excluded_rows().issuperset(np.atleast_1d(rows).tolist())
+        for (side, place), ids in self._ids_by_image(rows).items():
             layer = None if run_inputs is None else run_inputs.layers[side][place]()
             if run_inputs is None or layer is None:
                 self.show_message("⚠ Curves can be excluded only from layers in the viewer. Run compares them again.")
@@ -416,6 +460,107 @@ class ComparisonTask(Task[Comparison]):
             plane = run_inputs.planes[place + side * len(run_inputs.layers[0])]
             exclusions.put(layer, ids, run_inputs.recipe, plane, excluded=not again)
         exclusions.changed.emit()
+
+    def _leave_out_selected(self) -> None:
+        self.exclude(self.selection.rows)
+
+    def _ids_by_image(self, rows: ArrayLike) -> dict[tuple[int, int], set[str]]:
+        """Return the ids of curves of the result by their image: its side, and its place there."""
+        assert self.result is not None
+        known = [
+            (side, place, one)
+            for side, sample in enumerate((self.result.a, self.result.b))
+            for place, one in own_ids(sample)
+        ]
+        found: dict[tuple[int, int], set[str]] = {}
+        for row in np.atleast_1d(np.asarray(rows, dtype=np.int64)).tolist():
+            side, place, one = known[row]
+            found.setdefault((side, place), set()).add(one)
+        return found
+
+    # Selected curves as a group.
+
+    def group_selected(self, name: str) -> None:
+        """Put the selected curves into a group of their own: as parts of their images, which these parts replace."""
+        shown, rows, name = self.shown, self.selection.rows, name.strip()
+        if shown is None or not len(rows) or not name:
+            return
+        run_inputs, sources, dims = shown.run_inputs, shown.sources, self.choices.dims
+        if run_inputs is None or sources is None:
+            self.show_message("⚠ Curves can be put into a group only from layers in the viewer: compare again.")
+            return
+        places = [(side, place) for side, own in enumerate(sources) for place in range(len(own))]
+        every, jobs = self._ids_by_image(np.arange(len(shown.result.t))), []
+        for (side, place), picked in self._ids_by_image(rows).items():
+            layer, number = run_inputs.layers[side][place](), places.index((side, place))
+            if layer is None or fingerprint(layer, dims) != run_inputs.fingerprints[number]:
+                self.show_message("⚠ Images have changed since the comparison: compare again, then select the curves.")
+                return
+            if self.design.cell(layer, GROUP) == name:
+                self.show_message(f"⚠ These curves are in the group {name}: enter another name.")
+                return
+            plane = run_inputs.planes[number]
+            (out,) = self.choices.exclusions.of([layer], run_inputs.recipe, [plane])
+            source, sample = sources[side][place], (shown.result.a, shown.result.b)[side]
+            own = sample if len(sources[side]) == 1 else sample[sample.images == source.name]
+            ids = [one for of, one in own_ids(sample) if of == place]
+            own = own.derived(own.curves, ids=ids).to(source.unit)
+            others = (every[side, place] | shown.excluded[number]) - picked
+            if source.kind == "shapes" or run_inputs.recipe.is_tiling:  # parts are shapes, which are numbered anew
+                others -= out
+            work = partial(picked_parts, source, run_inputs.recipe, own, frozenset(picked), frozenset(others), name)
+            jobs.append((weakref.ref(layer), out & others, work))
+        images = [(ref, out, run_inputs.recipe) for ref, out, _ in jobs]
+        self.start_secondary_job(
+            partial(_all_parts, [work for *_, work in jobs]), partial(self._add_group, name, len(rows), images)
+        )
+
+    def _add_group(
+        self, name: str, count: int, images: list[tuple[Ref, Ids, Outlines]], parts: list[list[NewPart]]
+    ) -> Iterator[None]:
+        """Add the parts, which replace their images in the table; excluded curves stay excluded."""
+        layers, made, hidden = self.choices.layers, list[Ref](), list[Ref]()
+        restore = self.design.memento()
+        for (ref, out, recipe), pieces in zip(images, parts, strict=True):
+            whole = ref()
+            if whole is None or whole not in layers:
+                continue
+            new = layers_of(whole, pieces)
+            if out and isinstance(new[0], Labels):
+                self.choices.exclusions.put(new[0], out, recipe, plane_of(new[0], self.choices.dims))
+            groups = [name if piece.picked else "" for piece in pieces]
+            self.design.add_picked(whole, list(zip(new, groups, strict=True)))
+            for part in new:
+                add_unselected(part, layers)
+                made.append(weakref.ref(part))
+                yield
+            if whole.visible and not isinstance(whole, Image):  # labels would lie over their parts
+                whole.visible = False
+                hidden.append(ref)
+        self.picked_groups.append(PickedGroup(name, count, made, hidden, restore))
+        self.selection.pick([])
+        self.show_message("")
+        self.changed.emit()
+
+    def undo_group(self) -> None:
+        """Take back the last group made of selected curves: its parts are removed, and their images compared again."""
+        last = self.picked_groups.pop()
+        with self.choices.layers.batched_update():
+            remove_layers(last.parts, self.choices.layers)
+        for layer in [ref() for ref in last.hidden]:
+            if layer is not None:
+                layer.visible = True
+        last.restore()
+        self.changed.emit()
+
+    def group_words(self) -> str:
+        """Return a sentence on the last group made of selected curves, empty if its parts were removed."""
+        while self.picked_groups and not any(ref() in self.choices.layers for ref in self.picked_groups[-1].parts):
+            self.picked_groups.pop()
+        if not self.picked_groups:
+            return ""
+        last = self.picked_groups[-1]
+        return f"{counted(last.count, 'selected curve')} put into the group {last.name}."
 
     def excluded_rows(self) -> frozenset[int]:
         """Return the pooled indices of the curves that are excluded from the next run."""
@@ -483,18 +628,24 @@ class ComparisonTask(Task[Comparison]):
 
     def _whole_tree(self) -> Tree:
         """Return what is stored with a contrast: the design table, and the comparison of more groups."""
-        table, answer = self.design.to_tree(), self.answer
+        answer, kept = self.answer, self._kept()
         if answer is None or not answer.is_described:
-            return {"design": table}
-        view = answer.to_view(self.run_inputs, table)
-        return {"design": table, "experiment": {**answer.experiment.to_tree(), "view": view}}
+            return kept
+        view = answer.to_view(self.run_inputs, kept)
+        return {**kept, "experiment": {**answer.experiment.to_tree(), "view": view}}
+
+    def _kept(self) -> Tree:
+        """Return what is stored with any result: the design table, and which of the proposals its recipe was."""
+        run_inputs = self.run_inputs
+        recipe = self.shown.recipe if self.shown is not None else None if run_inputs is None else run_inputs.recipe
+        number = self.choices.proposed.get(recipe, 0)
+        return {"design": self.design.to_tree(), **({PROPOSAL: number} if number else {})}
 
     def save_experiment(self, path: Path) -> None:
         """Write the comparison of all groups, with all its inputs, to one file."""
         if self.answer is not None:
-            table = self.design.to_tree()
             self.start_secondary_job(
-                partial(write_experiment_file, self.answer, self.run_inputs, self._sources(), table, path),
+                partial(write_experiment_file, self.answer, self.run_inputs, self._sources(), self._kept(), path),
                 self._on_experiment_saved,
             )
 
@@ -526,19 +677,15 @@ class ComparisonTask(Task[Comparison]):
             self.start_secondary_job(partial(write_report, self.result, path), self.on_written)
 
     def export_for_paper(self, folder: Path) -> None:
-        """Write everything for a paper into a folder."""
-        if self.shown is not None:
-            self.start_secondary_job(
-                partial(
-                    write_paper_files,
-                    self.shown,
-                    self.color_by,
-                    self._whole_tree(),
-                    folder,
-                    self.choices.proposed.get(self.shown.recipe, 0),
-                ),
-                partial(self.on_written, saved=True),
-            )
+        """Write everything for a paper into a folder: of all groups, or of two groups and nothing else."""
+        job: Callable[[], list[Path]] | None = None
+        if self.is_described and self.answer is not None:
+            sources = tuple(map(tuple, self._sources()))
+            job = partial(write_experiment_paper, self.answer, self.run_inputs, sources, self._whole_tree(), folder)
+        elif self.shown is not None:
+            job = partial(write_paper_files, self.shown, self.color_by, self._whole_tree(), folder)
+        if job is not None:
+            self.start_secondary_job(job, partial(self.on_written, saved=True))
 
     def check_robustness(self) -> None:
         if self.shown is not None:
@@ -608,7 +755,7 @@ class ComparisonTask(Task[Comparison]):
             self.recoverable = Outcome(
                 shown and replace(shown, view=shown.to_view(self.color_by)),
                 [],
-                answer and replace(answer, view=answer.to_view(self.run_inputs, self.design.to_tree())),
+                answer and replace(answer, view=answer.to_view(self.run_inputs, self._kept())),
             )
 
     def show_opened(self) -> None:
@@ -662,6 +809,7 @@ class ComparisonTask(Task[Comparison]):
             yield None
             # Restore the inputs of the result, as far as known.
             self.choices.set(shown.recipe or self.choices.recipe, shown.result.settings)
+            self._restore_proposal(shown.recipe, shown.view)
             self._restore_choices(shown)
             if answer is None and isinstance(table := shown.view.get("design"), dict):
                 self.design.restore_tree(table)
@@ -688,6 +836,7 @@ class ComparisonTask(Task[Comparison]):
         yield
         recipe = recipe_of(view["segmentation"]) if "segmentation" in view else None
         self.choices.set(recipe or self.choices.recipe, answer.experiment.settings)
+        self._restore_proposal(recipe, view)
         rows: list[Row] = self.design.grouped()
         unchanged = [row.name for row in rows] == view.get("images", []) and [
             fingerprint(row, dims) for row in rows
@@ -697,6 +846,11 @@ class ComparisonTask(Task[Comparison]):
             self.choices.exclusions.replace_all(rows, excluded, recipe)
             planes = tuple(plane_of(row, dims) for row in rows)
             self.run_inputs = replace(self.current_inputs(), fingerprints=tuple(view["prints"]), planes=planes)
+
+    def _restore_proposal(self, recipe: Outlines | None, view: Tree) -> None:
+        """Remember which of the proposals the recipe of an opened result was."""
+        if recipe is not None and isinstance(number := view.get(PROPOSAL), int) and number > 0:
+            self.choices.proposed.setdefault(recipe, number)
 
     def _restore_choices(self, shown: DisplayedResult) -> None:
         """Choose the layers of a result as samples, and exclude the curves that it excludes."""
@@ -727,6 +881,12 @@ class ComparisonTask(Task[Comparison]):
 
 
 # In the worker thread ------------------------------------------------------------------------------------------
+
+
+def _all_parts(images: Sequence[Callable[[], list[NewPart]]]) -> list[list[NewPart]]:
+    """Return the parts of several images."""
+    report("finding the selected curves")
+    return [work() for work in images]
 
 
 def contrast_of(answer: Answer, a: str, b: str, sources: Sources, run_inputs: RunInputs) -> Outcome:
@@ -832,8 +992,8 @@ def write_explanation_report(explanation: Explanation, path: Path, swaps: tuple[
     return path
 
 
-def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder: Path, proposal: int = 0) -> list[Path]:
-    """Write figure, methods, tables, script and the comparison into a folder; for a proposed recipe, its number."""
+def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder: Path) -> list[Path]:
+    """Write figure, methods, tables, script and the comparison into a folder."""
     from ..explanation.figures import style
     from ..explanation.paper import answer_figure, image_table, methods
 
@@ -842,7 +1002,10 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
     paths = [folder / name for name in ("figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv")]
     code, file_of_pair = folder / "compare.py", folder / f"pair{ENDING}"
     # Without its inputs, the script loads the comparison of this folder, not the file that was opened.
-    own, beside = with_files_beside(replace(shown, path=str(file_of_pair.absolute())), folder)
+    own, beside = replace(shown, path=str(file_of_pair.absolute())), dict[Path, Source]()
+    if shown.sources is not None:
+        sources, beside = with_files_beside(shown.sources, folder)
+        own = replace(own, sources=sources)
     every = [*paths, code, file_of_pair, *beside]
     refuse_overwriting(every, remedy=OTHER_FOLDER)
     with recording_outputs(folder, [path.name for path in every]) as written:
@@ -855,7 +1018,16 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
                 with style(), replacing(path) as file:
                     figure.savefig(file, format=path.suffix[1:], dpi=300)
             report("writing the tables", 2, 5)
-            write_bytes(paths[2], methods(result, shown.recipe, known, kinds=shown.kinds, proposal=proposal).encode())
+            said = methods(
+                result,
+                shown.recipe,
+                known,
+                kinds=shown.kinds,
+                proposal=int(whole.get(PROPOSAL, 0)),
+                notes=[note.removeprefix("✓ ") for note in shown.notes],
+                files=(code.name, file_of_pair.name),
+            )
+            write_bytes(paths[2], said.encode())
             write_bytes(paths[3], result.outlines.to_csv(index=False).encode(TABLE_ENCODING))
             write_bytes(paths[4], image_table(result).to_csv(index=False).encode(TABLE_ENCODING))
             written += paths

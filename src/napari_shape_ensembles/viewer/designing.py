@@ -4,7 +4,8 @@ Rows are layers, parts of layers that are layers themselves (`splitting`), and i
 """
 
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -33,6 +34,8 @@ SIDES = ("A", "B")
 PATTERNS = ("{group}_{replicate}", "{group}-{replicate}", "{group} {replicate}")
 
 Row: TypeAlias = Layer | ImageRow
+# What the table knows besides its cells, files and requests.
+_STATE = ("names", "_pair", "several", "unsaved", "is_named_by_hand", "grouped_by")
 
 
 class DesignTable(ComparedLayers):
@@ -164,6 +167,32 @@ class DesignTable(ComparedLayers):
             for label, part in zip(labels, parts, strict=True)
             for name, text in given.items()
         )
+
+    def add_picked(self, whole: Layer, parts: Sequence[tuple[Layer, str]]) -> None:
+        """Enter parts of a layer, which are about to be added, in groups: those of the layer itself for an empty name.
+
+        The layer keeps its cells, for when its parts are removed. As parts are not independent, the image is their
+        replicate.
+        """
+        given = {name: self.cell(whole, name) for name in self.columns}
+        given[REPLICATE] = given[REPLICATE] or root_of(whole)[0].name
+        self.write(
+            (part, name, group or text if name == GROUP else text)
+            for part, group in parts
+            for name, text in given.items()
+        )
+        self.several = True  # no image joins a group because others leave it
+
+    def memento(self) -> Callable[[], None]:
+        """Return a function that restores what the table knows besides its cells."""
+        kept = {name: copy(getattr(self, name)) for name in _STATE}
+
+        def restore() -> None:
+            for name, value in kept.items():
+                setattr(self, name, value)
+            self._notify()
+
+        return restore
 
     def replace_by_replicates(self, whole: Layer, names: Sequence[str], parts: Sequence[Layer]) -> None:
         """Give the parts of a layer, which are about to replace it, its cells; each is a replicate of its group."""

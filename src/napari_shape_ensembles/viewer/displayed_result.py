@@ -21,7 +21,17 @@ from ..outlines import Ensemble, Outlines
 from ..outlines.units import conversion_factor
 from ..parameters import matters, tree
 from ..words import account_of, counted
-from .inputs import ACCEPTED, Excluded, Sources, copy_pixels, fingerprint, inputs_of_sources, plane_of, source_of
+from .inputs import (
+    ACCEPTED,
+    Excluded,
+    Sources,
+    copy_pixels,
+    fingerprint,
+    inputs_of_sources,
+    picked_words,
+    plane_of,
+    source_of,
+)
 from .task import MAX_SYNC_COPY_BYTES, RunInputs
 
 
@@ -52,7 +62,7 @@ class DisplayedResult:
             else f"The curves of {images} are pooled and treated as independent."
         )
         planes = [f"{one.name}: the {one.plane} is compared." for one in itertools.chain(*sources) if one.plane]
-        notes = (*([pooled] if several else []), *planes)
+        notes = (*([pooled] if several else []), *planes, *picked_words(sources))
         view = comparison_view(result, sources)
         kinds = tuple(dict.fromkeys(one.kind for one in itertools.chain(*sources)))
         found = run_inputs.recipe, view, notes, run_inputs.excluded, run_inputs.fingerprints, run_inputs, sources

@@ -11,15 +11,15 @@ from typing import Any
 
 import pandas as pd
 
-from ..archive import Tree
+from ..archive import Tree, write_bytes
 from ..comparison import Experiment, experiment, position_dependence
 from ..comparison.compare import LONG_SECONDS, expected_seconds
 from ..comparison.design import GROUP, NO_REQUESTED_TESTS, RequestedTests
 from ..comparison.saved import read_view
 from ..comparison.verdict import ROW_WORDS
 from ..io.outputs import recording_outputs, refuse_overwriting
-from ..io.rerun import recipe_tree
-from ..io.results import EXPERIMENT, TRENDS, trend_figures, write_experiment
+from ..io.rerun import recipe_of, recipe_tree
+from ..io.results import EXPERIMENT, RECORD, TRENDS, trend_figures, write_experiment, write_table
 from ..outlines import Ensemble
 from ..progress import as_part, duration, report
 from ..words import counted
@@ -29,11 +29,14 @@ from .inputs import (
     Sources,
     file_errors_named,
     inputs_of_sources,
+    kind_of,
+    picked_words,
     pooled_name,
     trace_image,
     usable,
     with_own_ids,
 )
+from .report import script_of_experiment, script_of_file, with_files_beside, write_source
 from .task import OTHER_FOLDER, RunInputs
 
 # Maximum number of contrasts listed unsorted.
@@ -46,6 +49,8 @@ TABLE, CONTROL, REQUESTED = "the design table", "the control", "the choice of co
 PLAIN_TABLE: Mapping[str, Any] = {TABLE: (), CONTROL: "", REQUESTED: NO_REQUESTED_TESTS}
 
 ENDING = ".experiment.npz"
+#: In a saved view, which of the proposed recipes the recipe was, from 1.
+PROPOSAL = "proposal"
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +78,9 @@ class Answer:
         """Whether there is more than one contrast, or a design, to describe."""
         return bool(self.sentences)
 
-    def to_view(self, run_inputs: RunInputs | None, design: Tree) -> Tree:
-        """Return the state that is stored with the result: the table, and the basis of the result."""
-        view = {**self.view, "design": design}
+    def to_view(self, run_inputs: RunInputs | None, kept: Tree) -> Tree:
+        """Return the state that is stored with the result: the table and what else is `kept`, and its basis."""
+        view = {**self.view, **kept}
         if run_inputs is None:
             return view
         rows = [ref() for ref in itertools.chain(*run_inputs.layers)]
@@ -83,6 +88,7 @@ class Answer:
         return view | {
             **({} if recipe is None else {"segmentation": recipe}),
             "images": ["" if row is None else row.name for row in rows],
+            "kinds": list(dict.fromkeys(kind_of(row) for row in rows if row is not None)),
             "prints": list(run_inputs.fingerprints),
             "excluded": [sorted(ids) for ids in run_inputs.excluded],
             "notes": list(self.input_notes),
@@ -114,7 +120,7 @@ def compare_groups(sources: Sources, run_inputs: RunInputs) -> Answer:
         if len(sources) == 2:
             _announce_duration(ensembles, len(sources[0]), run_inputs)
         result = experiment(ensembles, frame, settings, control=str(control) or None)
-    notes = []
+    notes = picked_words(sources)
     if rows and (result.table["permuted"] == "curves").all():  # unreplicated images: the test of the page Trust
         try:
             notes.append(position_dependence(ensembles, settings).sentence())
@@ -223,7 +229,7 @@ def _answer_of_file(result: Experiment, view: Tree) -> Answer:
 
 
 def write_experiment_file(
-    answer: Answer, run_inputs: RunInputs | None, sources: list[list[Source]], design: Tree, path: Path
+    answer: Answer, run_inputs: RunInputs | None, sources: Sequence[Sequence[Source]], kept: Tree, path: Path
 ) -> tuple[list[Path], str]:
     """Write an experiment to one file, as the command line does; also return why it cannot be rerun from its inputs.
 
@@ -234,7 +240,7 @@ def write_experiment_file(
     if run_inputs is not None:
         inputs = inputs_of_sources(sources, run_inputs.recipe, run_inputs.excluded) if sources else None
     with file_errors_named(path):
-        replace(answer.experiment, inputs=inputs).save(path, view=answer.to_view(run_inputs, design))
+        replace(answer.experiment, inputs=inputs).save(path, view=answer.to_view(run_inputs, kept))
     words = "" if inputs else ". Not all of its images are unmodified files, so rerun compares the saved outlines."
     return [path], words
 
@@ -247,3 +253,68 @@ def write_experiment_tables(answer: Answer, folder: Path) -> list[Path]:
     with file_errors_named(folder), recording_outputs(folder, names, [TRENDS]) as written:
         written += write_experiment(folder, answer.experiment, requested=answer.requested)
     return written
+
+
+def write_experiment_paper(
+    answer: Answer, run_inputs: RunInputs | None, sources: Sources, whole: Tree, folder: Path
+) -> list[Path]:
+    """Write tables, figures, methods, a table of all outlines, the script and the experiment into a folder.
+
+    The script repeats the experiment from the files of its images, or from copies beside it; if images have changed
+    or are not in the viewer, it loads the experiment.
+    """
+    from ..explanation.paper import experiment_methods
+
+    report("writing tables and figures", 0, 4)
+    kept = {name: value for name, value in whole.items() if name != "experiment"}
+    result, view = answer.experiment, answer.to_view(run_inputs, kept)
+    names = ("methods.txt", "objects.csv", "compare.py")
+    placed, beside = with_files_beside(sources, folder)
+    every = [folder / name for name in (*names, *EXPERIMENT, *trend_figures(result.design.covariates))]
+    refuse_overwriting([*every, *beside], remedy=OTHER_FOLDER)
+    with (
+        file_errors_named(folder),
+        recording_outputs(folder, [path.name for path in (*every, *beside)], [TRENDS]) as made,
+    ):
+        made += write_experiment(folder, result, requested=answer.requested)
+        write_experiment_file(answer, run_inputs, sources, kept, folder / RECORD)
+        report("writing the methods", 1, 4)
+        recipe = recipe_of(view["segmentation"]) if "segmentation" in view else None
+        said = experiment_methods(
+            result,
+            recipe if run_inputs is None else run_inputs.recipe,
+            kinds=[str(kind) for kind in view.get("kinds", ["image"])],
+            proposal=int(view.get(PROPOSAL, 0)),
+            requested=answer.requested,
+            notes=answer.input_notes,
+            files=("compare.py", RECORD),
+        )
+        write_bytes(every[0], said.encode())
+        report("writing the table of outlines", 2, 4)
+        write_table(every[1], result.to_dataframe())
+        report("writing the script", 3, 4)
+        for path, source in beside.items():
+            write_source(path, source)
+        write_bytes(every[2], _script(answer, run_inputs, placed, folder).encode())
+        made += [*every[:3], *beside]
+    return made
+
+
+def _script(answer: Answer, run_inputs: RunInputs | None, sources: Sources, folder: Path) -> str:
+    if run_inputs is None or not sources:
+        return script_of_file("Experiment", folder / RECORD, folder)
+    rows = run_inputs.more[TABLE]
+    assert isinstance(rows, tuple)
+    header, *cells = rows
+    groups = [name for name, refs in zip(run_inputs.names, run_inputs.layers, strict=True) for _ in refs]
+    frame = frame_of([(GROUP, *header), *((group, *line) for group, line in zip(groups, cells, strict=True))])
+    return script_of_experiment(
+        sources,
+        run_inputs.recipe,
+        run_inputs.settings,
+        run_inputs.excluded,
+        {str(name): frame[name].tolist() for name in frame},
+        control=str(run_inputs.more[CONTROL]),
+        requested=answer.requested,
+        folder=folder,
+    )

@@ -27,6 +27,7 @@ from ..io.rerun import recipe_tree
 from ..io.settings_file import SettingsFile
 from ..io.sources import Reading, also_left_out, ensemble_of_file, labelled
 from ..outlines import Ensemble, Outlines
+from ..outlines.not_image import NotImage
 from ..outlines.reasons import AT_BORDER, BY_HAND, OPEN, Reason
 from ..outlines.units import conversion_factor, unit_name
 from ..progress import as_part, report
@@ -81,6 +82,7 @@ class PartOf:
     whole: Layer | None
     part: ImagePart
     path: str = ""
+    picked: bool = False  #: whether its outlines were picked by hand
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +132,7 @@ class Source:
     region: Box | str | None = None  #: region to which objects are restricted; see `ImagePart`
     part: ImagePart | None = WHOLE  #: part of the file, without the region; None if unknown
     rows: tuple[int, ...] = ()  #: of shapes, the place of each in its layer
+    picked: bool = False  #: whether its outlines were picked by hand
 
     def calibrated(self, recipe: Outlines) -> "Source":
         """Return a copy with the pixel size of the recipe, if it sets one."""
@@ -137,6 +140,13 @@ class Source:
             return self
         scale = np.array(recipe.pixel_scale)
         return replace(self, scale=scale, unit=recipe.unit or self.unit, origin=self.origin / self.scale * scale)
+
+
+def kind_of(layer: "Layer | ImageRow") -> Kind:
+    """Return what the outlines of a row of the design table come from."""
+    if isinstance(layer, ImageRow):
+        return "file"
+    return "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
 
 
 def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.inf) -> Source:
@@ -155,7 +165,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
             f'"{layer.name}" has {pixels.shape[missed]} planes, and the slider is beyond them, where the viewer shows '
             "none: move it back to one of them"
         )
-    kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
+    kind = kind_of(layer)
     left_out: dict[Reason, int] = {}
     rows = []
     if kind == "shapes":
@@ -207,6 +217,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
         mirrored,
         part=part,
         rows=tuple(rows),
+        picked=known is not None and known.picked,
     )
 
 
@@ -427,19 +438,24 @@ def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) 
         if source.kind == "shapes":
             curves = [outline * source.scale for outline in source.data]
             return Ensemble(curves, name=source.name, unit=source.unit, dropped=source.left_out)
-        labels, ignored = source.data, None
-        if source.kind == "image":
-            with as_part(next(steps), 0, f"segmenting {source.name}: "):
-                ignored = recipe.ignored(source.data)
-                labels = recipe.labels(source.data, ignored=ignored)
+        with as_part(next(steps) if source.kind == "image" else 0, 0, f"segmenting {source.name}: "):
+            labels, ignored, cut = labels_of(source, recipe)
         report(f"tracing {source.name}", next(steps))
-        cut = 0
-        if source.region is not None:
-            labels, cut = objects_inside(labels, source.region, keep_cut=recipe.keep_border)
         found = recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name, ignored=ignored)
         return also_left_out(found, AT_BORDER, cut) if cut else found
     except ValueError as error:
         raise ValueError(f"{source.name}: {error}") from error
+
+
+def labels_of(source: Source, recipe: Outlines) -> tuple[NDArray[Any], NotImage | None, int]:
+    """Return the labels of an image or labels, what of it is not image, and how many objects its region cuts."""
+    labels, ignored, cut = source.data, None, 0
+    if source.kind == "image":
+        ignored = recipe.ignored(source.data)
+        labels = recipe.labels(source.data, ignored=ignored)
+    if source.region is not None:
+        labels, cut = objects_inside(labels, source.region, keep_cut=recipe.keep_border)
+    return labels, ignored, cut
 
 
 def trace_image(source: Source, recipe: Outlines, excluded: Ids, steps: Iterator[int] | None = None) -> Ensemble:
@@ -503,6 +519,17 @@ def with_own_ids(images: Sequence[Ensemble]) -> list[Ensemble]:
     return [
         image.derived(image.curves, name=image.name, ids=[f"{image.name}:{one}" for one in image.ids.tolist()])
         for image in images
+    ]
+
+
+def picked_words(sources: Sources) -> list[str]:
+    """Return a warning if outlines of these images were picked by hand: a test cannot know by what."""
+    names = [source.name for source in itertools.chain(*sources) if source.picked]
+    if not names:
+        return []
+    return [
+        f"The outlines of {', '.join(names)} were picked by hand: if by their size or form, a difference in it shows "
+        "the choice, not a finding."
     ]
 
 

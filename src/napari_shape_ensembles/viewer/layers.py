@@ -55,12 +55,18 @@ def colormap_of(coloring: Coloring) -> Colormap:
 
 
 class CurveSelection:
-    """The selected and the hovered curves, as indices into the pooled sample, shared by all linked views."""
+    """The selected and the hovered curves, as indices into the pooled sample, shared by all linked views.
+
+    Whatever they were selected in, the same is done with all of them at once: each view requests it here.
+    """
 
     changed = Signal()
     hover_changed = Signal()  #: the hovered curve has changed
     camera_requested = Signal(int)  #: int: a single curve that was selected outside of the canvas
     drawing = Signal(bool)  #: bool: True for each point added to a lasso on the canvas, False at its end
+    leave_out_requested = Signal()  #: requests to exclude the curves, or to include them again if all are excluded
+    group_requested = Signal(str)  #: str: name of the group to put the curves into
+    side_by_side_requested = Signal()
 
     def __init__(self) -> None:
         self.rows: Index = np.empty(0, dtype=np.int64)

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..comparison import Settings
+from ..comparison.design import NO_REQUESTED_TESTS, RequestedTests
 from ..io.calibration import Calibration
 from ..io.segmented import write_plane
 from ..outlines import ObjectModel, Outlines
 from ..outlines.units import UNIT_SYMBOLS
 from ..words import counted
 from .displayed_result import DisplayedResult, count_lines, settings_lines, tests_of
-from .inputs import Excluded, Source, Sources, pooled_name
+from .inputs import Excluded, Ids, ImageRow, Source, Sources, pooled_name
 
 
 def text_of(shown: DisplayedResult, changed: Sequence[str] = ()) -> str:
@@ -40,7 +41,7 @@ def text_of(shown: DisplayedResult, changed: Sequence[str] = ()) -> str:
     return "\n".join([*lines, versions])
 
 
-def with_files_beside(shown: DisplayedResult, folder: Path) -> tuple[DisplayedResult, dict[Path, Source]]:
+def with_files_beside(sources: Sources, folder: Path) -> tuple[Sources, dict[Path, Source]]:
     """Name a file in a folder, for a script, for each compared image that is in no file; return what to write as well.
 
     See `write_source`.
@@ -64,10 +65,7 @@ def with_files_beside(shown: DisplayedResult, folder: Path) -> tuple[DisplayedRe
         to_write[path] = replace(source, path=str(path), plane="", data=pixels)
         return to_write[path]
 
-    if shown.sources is None:
-        return shown, {}
-    sides = tuple(tuple(map(in_file, side)) for side in shown.sources)
-    return replace(shown, sources=sides), to_write
+    return tuple(tuple(map(in_file, group)) for group in sources), to_write
 
 
 def write_source(path: Path, source: Source) -> None:
@@ -97,13 +95,17 @@ def script_of(shown: DisplayedResult, folder: Path | None = None) -> str:
         )
     if not Path(shown.path).is_file():
         return ""
-    place, lines = _place(shown.path, folder)
+    return script_of_file("Comparison", Path(shown.path), folder)
+
+
+def script_of_file(kind: str, path: Path, folder: Path | None) -> str:
+    """Return a script that loads a saved result of this class."""
+    place, lines = _place(str(path), folder)
     lines += [
-        "# The saved comparison; its inputs were not available.",
-        "from napari_shape_ensembles import Comparison",
-        "",
+        f"# The saved {kind.lower()}; its inputs were not available.",
+        f"from napari_shape_ensembles import {kind}",
     ]
-    return "\n".join([*lines, f"result = Comparison.load({place})", "print(result.summary())", ""])
+    return "\n".join([*lines, "", f"result = {kind}.load({place})", "print(result.summary())", ""])
 
 
 def script(
@@ -120,47 +122,18 @@ def script(
 
     If it was withheld as other `archetypes` lead to another row, it is repeated with these, too.
     """
-    files = {source.name: _file_of(source) for side in sources for source in side}
     wholes = names or [pooled_name([source.name for source in side]) for side in sources]
     named = [len(side) > 1 or side[0].name != whole for side, whole in zip(sources, wholes, strict=True)]
     pooled = ["Ensemble"] if any(named) else []
     used = [*pooled, "Outlines", "Settings", *(["archetype_sensitivity"] if archetypes else []), "compare"]
-    beside = any(_place(file, folder)[1] for file in files.values() if file)
-    lines = [
-        *(["from pathlib import Path"] if beside else []),
-        *(["import numpy as np"] if any(excluded) else []),
-        *(["from skimage.io import imread"] if any(files.values()) else []),
-        f"from napari_shape_ensembles import {', '.join(used)}",
-    ]
-    if any(source.region is not None and files[source.name] for side in sources for source in side):
-        lines.append("from napari_shape_ensembles.io.image_parts import objects_inside")
-    if not all(files.values()):
-        lines += [
-            "import napari  # run this in napari's console: a compared layer is not a file",
-            "from napari_shape_ensembles.viewer.inputs import ensemble_of",
-            "viewer = napari.current_viewer()",
-        ]
-    lines += [""]
-    if isinstance(recipe.find, ObjectModel):
-        lines += ["# the model has not been saved: save it in Segment curves, and enter the path of its file here"]
-        recipe = replace(recipe, find="model.npz")
-    lines += [f"outlines = {_call('Outlines', recipe.changed().items())}"]
+    every = list(itertools.chain(*sources))
+    files = {source.name: _file_of(source) for source in every}
+    lines = _preamble(every, files, recipe, excluded, used, folder)
     left_out = iter(excluded)
     for name, side in zip("ab", sources, strict=True):
         parts = [name] if len(side) == 1 else [f"{name}_{number}" for number in range(1, len(side) + 1)]
         for part, source in zip(parts, side, strict=True):
-            if file := files[source.name]:
-                read = f"imread({_place(file, folder)[0]})"
-                labels = f"outlines.labels({read})" if source.kind == "image" else read
-                if source.region is not None:
-                    labels = f"objects_inside({labels}, {source.region!r}, keep_cut=outlines.keep_border)[0]"
-                options = {"scale": tuple(source.scale.tolist()), "unit": source.unit, "name": source.name}
-                lines.append(f"{part} = {_call('outlines.trace', options.items(), labels)}")
-            else:
-                lines += [f"# with the sliders of {source.name!r} at {source.plane}"] if source.plane else []
-                lines.append(f"{part} = ensemble_of(viewer.layers[{source.name!r}], viewer.dims, outlines)")
-            if ids := next(left_out):
-                lines.append(f"{part} = {part}[~np.isin({part}.ids.astype(str), {sorted(ids)!r})]")
+            lines += _image_lines(part, source, files[source.name], next(left_out), folder)
         if len(side) > 1:
             lines.append(f"{name} = [{', '.join(parts)}]")
     for name, side, whole, is_named in zip("ab", sources, wholes, named, strict=True):
@@ -171,6 +144,95 @@ def script(
     lines += [f"result = compare(a, b, {call})"]
     lines += ["result = archetype_sensitivity(result).comparison"] if archetypes else []
     return "\n".join([*lines, "print(result.summary())", ""])
+
+
+def script_of_experiment(
+    sources: Sources,
+    recipe: Outlines,
+    settings: Settings,
+    excluded: Excluded,
+    design: Mapping[str, Sequence[Any]],
+    *,
+    control: str = "",
+    requested: RequestedTests = NO_REQUESTED_TESTS,
+    folder: Path | None = None,
+) -> str:
+    """Return a script that repeats the comparison of all groups, given the cells of the design by column."""
+    images = list(itertools.chain(*sources))
+    files = {source.name: _file_of(source) for source in images}
+    lines = _preamble(images, files, recipe, excluded, ["Outlines", "Settings", "experiment"], folder)
+    lines.insert(lines.index(""), "import pandas as pd")
+    lines.append("images = []")
+    for source, ids in zip(images, excluded, strict=True):
+        lines += [*_image_lines("image", source, files[source.name], ids, folder), "images.append(image)"]
+    lines.append(f"design = pd.DataFrame({ {name: list(cells) for name, cells in design.items()}!r})")
+    call = _call("Settings", asdict(settings).items())
+    lines.append(f"result = experiment(images, design, {call}{f', control={control!r}' if control else ''})")
+    tests = f"{requested.given!r}, {requested.interactions!r}" if requested != NO_REQUESTED_TESTS else ""
+    lines += ["print(result.summary())", f'print("\\n".join([*result.overall({tests}), *result.sentences()]))', ""]
+    return "\n".join(lines)
+
+
+def _preamble(
+    images: Sequence[Source],
+    files: Mapping[str, str | None],
+    recipe: Outlines,
+    excluded: Excluded,
+    used: Sequence[str],
+    folder: Path | None,
+) -> list[str]:
+    """Return what a script imports, and its recipe."""
+    rows = any(source.kind == "file" for source in images)
+    beside = any(_place(file, folder)[1] for file in files.values() if file)
+    lines = [
+        *(["from pathlib import Path"] if beside or rows else []),
+        *(["import numpy as np"] if any(excluded) else []),
+        *(["from skimage.io import imread"] if any(files[one.name] for one in images if one.kind != "file") else []),
+        f"from napari_shape_ensembles import {', '.join(used)}",
+    ]
+    if any(source.region is not None and files[source.name] for source in images):
+        lines.append("from napari_shape_ensembles.io.image_parts import objects_inside")
+    if rows:
+        lines += [
+            "from napari_shape_ensembles.io.image_parts import ImagePart",
+            "from napari_shape_ensembles.io.settings_file import SettingsFile",
+            "from napari_shape_ensembles.io.sources import Reading, ensemble_of_file",
+        ]
+    if not all(files.values()):
+        lines += [
+            "import napari  # run this in napari's console: a compared layer is not a file",
+            "from napari_shape_ensembles.viewer.inputs import ensemble_of",
+            "viewer = napari.current_viewer()",
+        ]
+    lines += [""]
+    if isinstance(recipe.find, ObjectModel):
+        lines += ["# the model has not been saved: save it in Segment curves, and enter the path of its file here"]
+        recipe = replace(recipe, find="model.npz")
+    return [*lines, f"outlines = {_call('Outlines', recipe.changed().items())}"]
+
+
+def _image_lines(part: str, source: Source, file: str | None, ids: Ids, folder: Path | None) -> list[str]:
+    """Return the lines that assign the outlines of an image, without the excluded ones, to a variable."""
+    if file and source.kind == "file":
+        row: ImageRow = source.data
+        path = f"Path({str(Path(file).absolute())!r})"
+        sizes = "" if row.pixel is None else f", pixel_sizes={{{path}.resolve(): {row.pixel!r}}}"
+        of_file = _call("ImagePart", row.part.given().items())
+        lines = [f"{part} = ensemble_of_file({path}, Reading(SettingsFile(outlines=outlines){sizes}), {of_file})"]
+        lines.append(f"{part}.name = {source.name!r}")
+    elif file:
+        read = f"imread({_place(file, folder)[0]})"
+        labels = f"outlines.labels({read})" if source.kind == "image" else read
+        if source.region is not None:
+            labels = f"objects_inside({labels}, {source.region!r}, keep_cut=outlines.keep_border)[0]"
+        options = {"scale": tuple(source.scale.tolist()), "unit": source.unit, "name": source.name}
+        lines = [f"{part} = {_call('outlines.trace', options.items(), labels)}"]
+    else:
+        lines = [f"# with the sliders of {source.name!r} at {source.plane}"] if source.plane else []
+        lines.append(f"{part} = ensemble_of(viewer.layers[{source.name!r}], viewer.dims, outlines)")
+    if ids:
+        lines.append(f"{part} = {part}[~np.isin({part}.ids.astype(str), {sorted(ids)!r})]")
+    return lines
 
 
 def _place(path: str, folder: Path | None) -> tuple[str, list[str]]:
@@ -185,6 +247,8 @@ def _file_of(source: Source) -> str | None:
     """Return the file with exactly the compared pixels if one can be read without a viewer, else None."""
     from skimage.io import imread
 
+    if source.kind == "file":
+        return source.path
     if source.kind == "shapes" or source.plane or not Path(source.path).is_file():
         return None
     try:

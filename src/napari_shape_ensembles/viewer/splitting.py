@@ -18,11 +18,11 @@ from .._types import Real
 from ..comparison.display import LayerData
 from ..io.curve_table import feature_text
 from ..io.image_parts import WHOLE, Box, ImagePart, polygon_of
-from ..outlines import objects_of_classes
+from ..outlines import Ensemble, Outlines, objects_of_classes
 from ..outlines.reasons import AT_BORDER
 from ..outlines.units import conversion_factor
 from ..palette import OUTLINE
-from .inputs import PARTS, PartOf, shown_plane, source_of, symbol
+from .inputs import PARTS, Ids, PartOf, Source, labels_of, shown_plane, source_of, symbol
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +43,7 @@ class NewPart(NamedTuple):
     part: ImagePart
     layer: LayerData
     left_out: int = 0
+    picked: bool = False  #: whether its outlines were picked by hand
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def layers_of(whole: Layer, pieces: Sequence[NewPart]) -> list[Layer]:
     for piece in pieces:
         data, options, kind = piece.layer
         layer = Layer.create(data, {**options, "name": f"{whole.name} {piece.label}"}, kind)
-        PARTS[layer] = PartOf(whole, piece.part)
+        PARTS[layer] = PartOf(whole, piece.part, picked=piece.picked)
         found.append(layer)
     return found
 
@@ -270,6 +271,43 @@ def _value_parts(layer: Layer, column: str, values: Sequence[str]) -> list[NewPa
             labels = np.where(np.isin(whole, ids), whole, 0)
             pieces.append(NewPart(value, part, (labels, place, "labels")))
     return pieces
+
+
+def picked_parts(
+    source: Source, recipe: Outlines, outlines: Ensemble, picked: Ids, others: Ids, name: str
+) -> list[NewPart]:
+    """Return the picked outlines of an image as a part, after the other ones, if any, as another: "rest".
+
+    They are the labels that the recipe finds, so that both are traced as before. The outlines of a tiling, which share
+    boundaries, are shapes, like those of shapes.
+    """
+    parts = [("rest", others, False)] * bool(others) + [(name, picked, True)]
+    if source.kind != "shapes" and not recipe.is_tiling:
+        labels, *_ = labels_of(source, recipe)
+        return [
+            NewPart(
+                label,
+                WHOLE,
+                (np.where(np.isin(labels, [int(one) for one in ids]), labels, 0), {**source.placement}, "labels"),
+                picked=by_hand,
+            )
+            for label, ids, by_hand in parts
+        ]
+    if source.kind == "shapes":
+        known = dict(enumerate(source.data))
+    else:
+        known = {one: curve / source.scale for one, curve in zip(outlines.ids, outlines.curves, strict=True)}
+    width = float(np.median([np.ptp(curve, axis=0).max() for curve in known.values()])) / 40
+    look = {"shape_type": "polygon", "face_color": "transparent", "edge_color": OUTLINE, "edge_width": width}
+    return [
+        NewPart(
+            label,
+            WHOLE,
+            ([curve for one, curve in known.items() if str(one) in ids], {**look, **source.placement}, "shapes"),
+            picked=by_hand,
+        )
+        for label, ids, by_hand in parts
+    ]
 
 
 def _region_parts(layer: Layer, drawn: Layer, dims: "Dims") -> list[NewPart]:

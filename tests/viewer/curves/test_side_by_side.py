@@ -7,7 +7,7 @@ import pytest
 from napari.utils.notifications import notification_manager
 from qtpy.QtCore import QEvent, QPointF, Qt
 from qtpy.QtGui import QMouseEvent
-from qtpy.QtWidgets import QApplication
+from qtpy.QtWidgets import QApplication, QListView
 from scipy import ndimage
 
 from docks import grid_of, set_choices, wait_until_idle
@@ -445,3 +445,21 @@ def test_captions_are_above_their_images_and_move_with_them(make_napari_viewer, 
     bench.session.comparison.arrange(False)
     viewer.reset_view()
     qtbot.waitUntil(lambda: not captions.isVisible())
+
+
+def test_spacers_have_no_row_in_the_layer_list(viewer, qtbot):
+    for name in ("one", "two"):
+        viewer.add_image(spots(1), name=name)
+    bench = Bench(viewer)
+    viewer.window.add_dock_widget(bench, name="Shape bench")
+    viewer.layers.selection.active = viewer.layers["two"]
+    viewer.add_points(ndim=2, name="marks")
+    spacers = bench.session.comparison.side_by_side.spacers
+    qtbot.waitUntil(lambda: len(spacers()) == 1)
+
+    def hidden():
+        views = bench.window().findChildren(QListView)
+        places = [(view, row) for view in views for row in range(view.model().rowCount()) if view.isRowHidden(row)]
+        return [view.model().index(row, 0).data(Qt.ItemDataRole.UserRole) for view, row in places]
+
+    qtbot.waitUntil(lambda: hidden() == spacers())

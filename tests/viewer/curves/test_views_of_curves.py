@@ -6,7 +6,7 @@ from qtpy.QtCore import QPoint, QRect, Qt
 from qtpy.QtGui import QFont, QFontMetrics
 
 from curve_makers import blobs
-from docks import press, wheel
+from docks import choose_for_selected, includes_again, press, wheel
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.viewer.curves.card import CurveCard
 from napari_shape_ensembles.viewer.curves.scatter import ScatterPlot
@@ -126,22 +126,24 @@ def test_the_card_shows_measurements_outline_and_mean(explorer, comparison):
     assert (mean.side, mean.dashed) == ("", True)
 
 
-def test_the_card_requests_and_shows_exclusion(explorer, qtbot):
+def test_the_card_requests_and_shows_exclusion(explorer):
     explorer.selection.pick([7])
-    with qtbot.waitSignal(explorer.excluded) as asked:
-        press(explorer.card.exclude, qtbot)
-    assert asked.args == [7]
-    assert explorer.card.exclude.text() == "Excl&ude"
+    asked = []
+    explorer.selection.leave_out_requested.connect(lambda: asked.append(explorer.selection.rows.tolist()))
+    choose_for_selected(explorer.card, "Leave out")
+    assert asked == [[7]]
+    assert not includes_again(explorer.card)
     explorer.show_excluded(frozenset({7}))
-    assert explorer.card.exclude.text() == "Incl&ude again"
+    assert includes_again(explorer.card)
+    assert "left out" in explorer.card.actions.text()
 
 
 def test_an_empty_card_explains_how_to_select_a_curve(qtbot, comparison):
-    card = CurveCard()
+    card = CurveCard(CurveSelection())
     qtbot.addWidget(card)
     card.show_curve(comparison, np.array([], dtype=int), frozenset())
     assert "Click a curve" in card.numbers.text()
-    assert not card.exclude.isEnabled()
+    assert not card.actions.isEnabled()
 
 
 def test_missing_values_do_not_affect_the_plot(shown, qtbot):

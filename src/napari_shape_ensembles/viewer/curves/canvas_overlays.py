@@ -11,7 +11,7 @@ from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, Qt
 from qtpy.QtGui import QColor, QCursor, QPainter, QPaintEvent, QPen, QPolygonF, QTransform
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
-from qtpy.QtWidgets import QFrame, QMainWindow, QWidget
+from qtpy.QtWidgets import QFrame, QListView, QMainWindow, QWidget
 
 from ...comparison import Comparison
 from ..camera_flight import Flight, view_of
@@ -75,30 +75,29 @@ class CanvasOverlays:
         self._card_timer.start()
 
     def show_card(self) -> None:
-        """Show the card away from the curve, unless the window *Curves*, which has a card, is visible."""
-        comparison, canvas, row = self._comparison, self._canvas(), self._selected_row()
+        """Show the card away from the curves, unless the window *Curves*, which has a card, is visible."""
+        comparison, canvas, rows = self._comparison, self._canvas(), self._selected_rows()
         result, flown, self._camera_moved = comparison.result, self._camera_moved, False
         explorer = comparison.curve_explorer()
         elsewhere = explorer is not None and isalive(explorer) and explorer.isVisible()
-        if canvas is None or result is None or row is None or elsewhere:
+        if canvas is None or result is None or not rows or elsewhere:
             self._hide_card()
             return
         if self.card is None or not isalive(self.card):
             self.card = self._deleted_with_page(FloatingCard(canvas, comparison))
         self.card.show_selected()
-        place = self._cell_center_and_size(canvas, row)[0] if flown else canvas.mapFromGlobal(QCursor.pos())
+        place = self._cell_center_and_size(canvas, rows[0])[0] if flown else canvas.mapFromGlobal(QCursor.pos())
         self.card.move_away_from(place)
 
     def update_card(self) -> None:
-        """Show on a visible card whether its curve is excluded."""
+        """Show on a visible card whether its curves are excluded."""
         if self.card is not None and isalive(self.card) and self.card.isVisible():
             self.card.show_selected()
 
-    def _selected_row(self) -> int | None:
-        """Return the selected curve if it is a single one and its layer exists."""
-        rows = self._comparison.selection.rows
-        there = len(rows) == 1 and self._comparison.curves.outline(int(rows[0])) is not None
-        return int(rows[0]) if there else None
+    def _selected_rows(self) -> list[int]:
+        """Return the selected curves if the layer of the first one exists."""
+        rows = self._comparison.selection.rows.tolist()
+        return rows if rows and self._comparison.curves.layer_of(rows[0]) is not None else []
 
     def _hide_card(self) -> None:
         if self.card is not None and isalive(self.card):
@@ -125,12 +124,25 @@ class CanvasOverlays:
     def show_captions(self) -> None:
         """Show captions and outlines if there is a window, and hide the card of a curve that no longer exists."""
         canvas = self._canvas()
-        if self._selected_row() is None:
+        self._hide_spacers()
+        if not self._selected_rows():
             self._hide_card()
         if canvas is not None and (self.captions is None or not isalive(self.captions)):
             self.outlines = self._deleted_with_page(OutlinesInView(canvas, self._comparison))
             self.captions = self._deleted_with_page(Captions(canvas, self._comparison.side_by_side))
         self._on_camera_moved()
+
+    def _hide_spacers(self) -> None:
+        """Hide the rows of layers that only fill up the grid from lists of layers, as there is nothing to do with them.
+
+        Such a list holds the layer of a row as its user data; where it does not, the rows stay.
+        """
+        window, spacers = self._window(), self._comparison.side_by_side.spacers()
+        for view in [] if window is None or not spacers else window.findChildren(QListView):
+            for place in range(view.model().rowCount()):
+                listed = view.model().index(place, 0).data(Qt.ItemDataRole.UserRole)
+                if any(listed is spacer for spacer in spacers):
+                    view.setRowHidden(place, True)
 
     def _deleted_with_page(self, overlay: Overlay) -> Overlay:
         """Delete an overlay, which is a child of the canvas, together with the page."""
@@ -139,12 +151,17 @@ class CanvasOverlays:
             page.destroyed.connect(overlay.deleteLater)
         return overlay
 
-    def _canvas(self) -> QWidget | None:
-        """Return napari's canvas widget, without the dims sliders."""
+    def _window(self) -> QMainWindow | None:
+        """Return the main window of the page, an ancestor of floating docks, too."""
         page = self._page()
         window = page if page is not None and isalive(page) else None
-        while window is not None and not isinstance(window, QMainWindow):  # an ancestor of floating docks, too
+        while window is not None and not isinstance(window, QMainWindow):
             window = window.parentWidget()
+        return window
+
+    def _canvas(self) -> QWidget | None:
+        """Return napari's canvas widget, without the dims sliders."""
+        window = self._window()
         centre = None if window is None else window.centralWidget()
         return None if centre is None else centre.findChild(QOpenGLWidget)
 
@@ -282,7 +299,7 @@ class OutlinesInView(CanvasOverlay):
 
 
 class FloatingCard(QFrame):
-    """The card of a curve as an overlay on the canvas."""
+    """The card of the selected curves as an overlay on the canvas."""
 
     def __init__(self, canvas: QWidget, comparison: ComparisonTask) -> None:
         super().__init__(canvas)
@@ -290,8 +307,7 @@ class FloatingCard(QFrame):
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.setFixedWidth(_WIDTH)
-        self.card = CurveCard(brief=True)
-        self.card.excluded.connect(comparison.exclude)
+        self.card = CurveCard(comparison.selection, brief=True)
         self.close_button = button("✕", "Close the card and deselect the curve (Esc)")
         self.close_button.setAccessibleName("Close the card")
         self.close_button.setFixedWidth(28)
@@ -304,7 +320,7 @@ class FloatingCard(QFrame):
         self._comparison.selection.pick([])
 
     def show_selected(self) -> None:
-        """Show the selected curve of the result, and whether it is excluded."""
+        """Show the selected curves of the result, and whether they are excluded."""
         comparison = self._comparison
         if comparison.result is not None:
             self.card.show_curve(comparison.result, comparison.selection.rows, comparison.excluded_rows())

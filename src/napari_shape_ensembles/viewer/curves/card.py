@@ -1,9 +1,9 @@
-"""The card of a curve: its measurements, its outline over the mean, its nearest neighbors, and an exclude button."""
+"""The card of a curve: its measurements, its outline over the mean, its nearest neighbors, and the menu of actions."""
 
 from html import escape
 
 import numpy as np
-from qtpy.QtCore import QSize, Signal
+from qtpy.QtCore import QSize
 from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import QGridLayout, QWidget
 
@@ -14,8 +14,10 @@ from ...comparison.colorings import COLORINGS, with_names
 from ...explanation.single_curves import aligned, mean_outline, nearest_curves
 from ...outlines.units import UNIT_SYMBOLS
 from ...words import shortened
+from ..layers import CurveSelection
 from ..panels.shape_canvas import SIDE_MARKS, OutlineButtons, ShapeCanvas, StyledOutline, radius
-from ..panels.widgets import button, clear_layout, column, wrapped_label
+from ..panels.widgets import clear_layout, column, menu_button, wrapped_label
+from .selection_menu import SelectionMenu
 
 _NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
 _MAX_NAME_LETTERS = 80
@@ -23,14 +25,11 @@ _SHORT_LABELS = {"distance_from_mean": "from the mean", "equivalent_diameter": "
 
 
 class CurveCard(OutlineButtons):
-    """Shows the selected curve, or a hint how to select one."""
+    """Shows the selected curve, or how many are selected, or a hint how to select one."""
 
-    excluded = Signal(object)  #: array: pooled indices of curves; requests to exclude them, or to include them again
-
-    def __init__(self, parent: QWidget | None = None, *, brief: bool = False) -> None:
+    def __init__(self, selection: CurveSelection, parent: QWidget | None = None, *, brief: bool = False) -> None:
         super().__init__(parent)
         self.row = -1
-        self._rows: Index = np.empty(0, dtype=np.int64)
         self._brief = brief  # few measurements, no neighbors
         self.numbers = wrapped_label(rich=True)
         self.outline = ShapeCanvas()
@@ -38,24 +37,24 @@ class CurveCard(OutlineButtons):
         if brief:
             self.outline.setMaximumHeight(110)
         self.outline.setToolTip("Solid: this curve. Dashed: the mean shape. Aligned, same scale.")
-        self.exclude = button(
-            "Excl&ude", "Exclude the selected curves from the next run, or include them again; no image is changed"
-        )
-        self.exclude.clicked.connect(lambda: self.excluded.emit(self._rows))
+        self.actions = menu_button("", "Leave the selected curves out, put them into a group, or open them", {})
+        self.menu = SelectionMenu(selection, self.actions)
+        self.actions.setMenu(self.menu)
         self._nearest = QGridLayout()
         self._nearest.setHorizontalSpacing(_GAP)
         self._legend = wrapped_label()
-        parts = self.numbers, self.outline, self.exclude, self._legend, self._nearest
+        parts = self.numbers, self.actions, self.outline, self._legend, self._nearest
         column(*parts, page=self, margins=(9, 9, 9, 9)).layout().addStretch(1)
 
     def show_curve(self, result: Comparison, rows: Index, excluded: frozenset[int]) -> None:
         """Show the curve if `rows` has a single one; otherwise, show how many are selected."""
         self.row = int(rows[0]) if len(rows) == 1 else -1
-        self._rows = rows
-        self.exclude.setEnabled(len(rows) > 0)
-        count = f" all {len(rows)}" if len(rows) > 1 else ""
         out = len(rows) > 0 and excluded.issuperset(rows.tolist())
-        self.exclude.setText(f"Incl&ude{count} again" if out else f"Excl&ude{count}")
+        self.menu.update_entries(all_excluded=out)
+        self.actions.setEnabled(len(rows) > 0)
+        whole = f"With all {len(rows)}" if len(rows) > 1 else "With this curve"
+        self.actions.setText(f"{whole}{' (left out)' if out else ''}")
+        self.outline.setVisible(self.row >= 0)
         clear_layout(self._nearest)
         self.buttons = []
         self._legend.setVisible(self.row >= 0 and not self._brief)

@@ -7,7 +7,7 @@ from ...comparison.display import MARK
 from ...palette import SIDE_COLORS
 from ..comparing import ComparisonTask
 from ..designing import DesignTable
-from ..inputs import is_own
+from ..inputs import PARTS, is_own
 from ..inspecting import InspectionTask
 from ..layers import NAMED_AFTER, CurveLayer
 from ..learning import LearningTask
@@ -54,7 +54,11 @@ class ImageCells:
                 for layer in sorted_by_name(choices.design.offered())
                 if layer not in shown and (layer.visible or not choices.design.is_replaced(layer))
             ]
-            below = images_below(known, others, choices)
+            # An image of which outlines were picked lies below the parts that replace it.
+            parts = (PARTS[layer] for layer in choices.design.offered() if layer in PARTS)
+            picked = dict.fromkeys(part.whole for part in parts if part.picked)
+            wholes = [layer for layer in picked if layer is not None and layer in choices.layers and layer.visible]
+            below = images_below(known, [*others, *wholes], choices)
             others = [layer for layer in (*others, *self._group_images.opened_images()) if layer not in below.values()]
             above = images_below(others, [*known, *below.values(), *others], choices)
             # A layer with outlines over it, such as a corrected consensus, has its own cell.

@@ -85,7 +85,8 @@ class ScatterPlot(Drawing):
         return a, b
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        self._lasso = [event.position()]
+        if event.button() == Qt.MouseButton.LeftButton:  # the right one opens the menu
+            self._lasso = [event.position()]
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._lasso:

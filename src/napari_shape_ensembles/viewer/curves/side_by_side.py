@@ -151,7 +151,7 @@ class SideBySide:
         ]
         cells = [cell for cell in cells if cell.layers]
         placed = set(itertools.chain.from_iterable(cell.layers for cell in cells))
-        placed.update(self._existing(self._spacers))
+        placed.update(self.spacers())
         others = [layer for layer in self._layers if layer not in placed]
         images = [*(cell.layers[0] for cell in cells), *(layer for layer in others if not is_own(layer))]
         replaced = [ref() for ref in self._choices.design.originals.values()]
@@ -203,7 +203,7 @@ class SideBySide:
             "spacing": _SPACING,
             "enabled": not self._needs_no_grid,
         }
-        spacers = self._existing(self._spacers)
+        spacers = self.spacers()
         order = _in_blocks(shown, missing, spacers)
         is_right = len(spacers) == sum(missing) and order == list(self._layers)[: len(order)]
         if not is_right or any(getattr(self._grid, name) != value for name, value in grid.items()):
@@ -222,6 +222,10 @@ class SideBySide:
         self._spacers.append(weakref.ref(spacer))
         add_unselected(spacer, self._layers)
         return spacer
+
+    def spacers(self) -> list[Layer]:
+        """Return the layers that only fill up cells of the grid."""
+        return self._existing(self._spacers)
 
     def _reorder(self, first: Sequence[Layer]) -> None:
         """Move these layers to the start of the list, with a single `reordered` event, as napari lays out for each."""
@@ -281,7 +285,7 @@ class SideBySide:
         self._grid.events.enabled.disconnect(self._on_grid_switched)
         self._canvas.events.size.disconnect(self._fit_debouncer.start)
         with self._layers.batched_update():
-            for spacer in self._existing(self._spacers):
+            for spacer in self.spacers():
                 self._layers.remove(spacer)
             for name, value in self._grid_before.items():
                 setattr(self._grid, name, value)

@@ -1,23 +1,29 @@
-"""The window *Curves*: scatter plot, table and gallery of the curves of a result, and the card of the selected one."""
+"""The window *Curves*: scatter plot, table, gallery and crops of the curves of a result, and the card of selected ones.
+
+All share one selection, and the menu of what is done with it.
+"""
 
 import weakref
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from napari.components import ViewerModel
 from qtpy.compat import isalive
-from qtpy.QtCore import QSignalBlocker, Signal
-from qtpy.QtWidgets import QFrame, QScrollArea, QWidget
+from qtpy.QtCore import QPoint, QSignalBlocker, Qt
+from qtpy.QtWidgets import QApplication, QFrame, QScrollArea, QWidget
 
 from ..._types import Real
 from ...comparison import Comparison
 from ...comparison.answer import titles_of
 from ...comparison.colorings import COLORINGS
 from ..comparing import ComparisonTask
+from ..explaining import same_data
 from ..layers import CurveSelection
 from ..panels.widgets import NarrowList, ScrollColumn, SteadyTabs, buddy_label, column, row
 from .card import CurveCard
+from .crops import CurveCrops
 from .gallery import CurveGallery
 from .scatter import ScatterPlot
 from .table import CurveTableView
@@ -28,8 +34,6 @@ _MAX_COORDINATES = 6  # number of undulation coordinates offered for the axes
 class CurveExplorer(QWidget):
     """Linked views of the curves of a result, which share a selection."""
 
-    excluded = Signal(object)  #: array: pooled indices of curves; requests to exclude them, or to include them again
-
     def __init__(self, selection: CurveSelection, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.selection = selection
@@ -37,34 +41,36 @@ class CurveExplorer(QWidget):
         self._result: Comparison | None = None
         self._excluded: frozenset[int] = frozenset()
         self._columns: dict[str, Real] = {}
-        self.scatter, self.table, self.gallery, self.card = ScatterPlot(), CurveTableView(), CurveGallery(), CurveCard()
+        self.scatter, self.table, self.gallery = ScatterPlot(), CurveTableView(), CurveGallery()
+        self.crops, self.card = CurveCrops(), CurveCard(selection)
         self.x = NarrowList("Horizontal axis. Default: undulation distance from the mean")
         self.y = NarrowList("Vertical axis. Default: scale distance from the mean")
         axes = row(buddy_label("Hori&zontal", self.x), self.x, buddy_label("Vertic&al", self.y), self.y)
         for place in (1, 3):
             axes.setStretch(place, 1)
-        gallery = QScrollArea()
-        gallery.setWidgetResizable(True)
-        gallery.setFrameShape(QFrame.Shape.NoFrame)
-        gallery.setWidget(self.gallery)
         self.tabs = SteadyTabs()
         self.tabs.addTab(column(axes, self.scatter, margins=(9, 9, 9, 9), grows=self.scatter), "Scatter")
         self.tabs.addTab(self.table, "Table")
-        self.tabs.addTab(gallery, "Gallery")
+        self.tabs.addTab(_scrolled(self.gallery), "Gallery")
+        self.tabs.addTab(_scrolled(self.crops), "Side by side")
         column(row(self.tabs, ScrollColumn(self.card), grows=self.tabs), page=self, margins=(4, 4, 4, 4))
-        for view in (self.scatter, self.table, self.gallery, self.card):
+        for view in (self.scatter, self.table):
             view.picked.connect(selection.select_and_center)
+        for buttons in (self.gallery, self.crops, self.card):
+            buttons.picked.connect(self._pick)
+        for view in (self.scatter, self.table, self.gallery, self.crops, self.card):
             view.hovered.connect(selection.hover)
+        for view in (self.scatter, self.table, self.gallery, self.crops):
+            view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+            view.customContextMenuRequested.connect(partial(self._open_menu, view))
         for axis in (self.x, self.y):
             axis.currentIndexChanged.connect(self._draw)
         selection.changed.connect(self._show_selection)
         selection.hover_changed.connect(self._show_hovered)
-        self.card.excluded.connect(self.excluded)
 
     def connect_to(self, comparison: ComparisonTask) -> None:
-        """Connect to a comparison task: show the curves of its results, and forward exclusions to it."""
+        """Connect to a comparison task, and show the curves of its results."""
         self._comparison = comparison
-        self.excluded.connect(comparison.exclude)
         comparison.changed.connect(self._show_comparison)
         self._show_comparison()
 
@@ -76,8 +82,9 @@ class CurveExplorer(QWidget):
             self.show_excluded(comparison.excluded_rows())
 
     def show_result(self, result: Comparison) -> None:
+        if self._result is None or not same_data(self._result, result):  # not the same with the findings of checks
+            self.crops.clear()
         self._result, self._excluded = result, frozenset()
-        self.selection.pick([])
         self._columns = measured_columns(result)
         for axis, default in ((self.x, "undulation distance from the mean"), (self.y, "scale distance from the mean")):
             before = axis.currentText()
@@ -107,11 +114,31 @@ class CurveExplorer(QWidget):
             return
         self.scatter.mark(self.selection.rows)
         self.table.mark(self.selection.rows)
+        for buttons in (self.gallery, self.crops):
+            buttons.mark(self.selection.rows)
         self._show_card()
+
+    def _pick(self, row: int) -> None:
+        """Select a clicked curve; with Shift or Ctrl, add it to the selected ones, or remove it from them."""
+        if QApplication.keyboardModifiers() & (Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.ControlModifier):
+            self.selection.pick(np.setxor1d(self.selection.rows, [row]))
+        else:
+            self.selection.select_and_center([row])
+
+    def _open_menu(self, view: QWidget, place: QPoint) -> None:
+        if len(self.selection.rows):
+            self.card.menu.popup(view.mapToGlobal(place))
+
+    def open_side_by_side(self) -> None:
+        """Show the selected curves with their pictures, which stay while others are selected."""
+        if isalive(self) and self._comparison is not None:
+            self.crops.show_curves(self._comparison, self.selection.rows)
+            self.crops.mark(self.selection.rows)
+            self.tabs.setCurrentIndex(self.tabs.count() - 1)
 
     def _show_hovered(self) -> None:
         if isalive(self):
-            for view in (self.scatter, self.table, self.gallery, self.card):
+            for view in (self.scatter, self.table, self.gallery, self.crops, self.card):
                 view.highlight(self.selection.hovered_row)
 
     def _show_card(self) -> None:
@@ -149,6 +176,20 @@ class CurveWindow:
         frame: Any = explorer.parentWidget() or explorer
         frame.show()
         frame.raise_()
+
+    def open_side_by_side(self) -> None:
+        """Open the window with the selected curves side by side."""
+        self.open()
+        if (explorer := self.explorer) is not None:
+            explorer.open_side_by_side()
+
+
+def _scrolled(view: QWidget) -> QScrollArea:
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidget(view)
+    return area
 
 
 def measured_columns(result: Comparison) -> dict[str, Real]:

@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QApplication, QFileDialog
 
 from ...comparison.fragility import checks_in_words
 from ...comparison.verdict import INCONCLUSIVE, ROW_WORDS
-from ...words import counted
+from ...words import counted, listed
 from ..curves.window import CurveWindow
 from ..dialogs import Dialogs
 from ..form import Form
@@ -28,6 +28,7 @@ from ..panels.widgets import (
     column,
     excluded_notice,
     menu_button,
+    picked_group_notice,
     row,
     scrolling,
     single_shot_timer,
@@ -63,6 +64,7 @@ class AnswerPage(TaskPage):
         tooltip = "Open any file of the bench, or save the settings"
         self.files = menu_button("Ope&n …", tooltip, self.dialogs.settings_entries())
         results = self.results = ResultsPanel(self.dialogs.result_entries())
+        self.picked_group = picked_group_notice()
         self.excluded, self.recover_notice = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.suspects = Notice(
             "Leave out", "Exclude these outlines of all images, found without regard to groups or answer", rich=True
@@ -73,6 +75,7 @@ class AnswerPage(TaskPage):
             "made while idle. Fragile: another row without one outline, or with more than a quarter of the choices."
         )
         self.missing_images = Notice("Find …", "Choose the folder of the images; they are recognized by content")
+        self.redraw = Notice("Show again", "Add the curves of this result to the viewer again")
         self.faults = Notice("Answer anyway", "The outlines have been checked and are correct: show the result")
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, task)
@@ -80,8 +83,8 @@ class AnswerPage(TaskPage):
         self.row = Section("", column(results.table, results.help))
         self.paper = button(
             "Eve&rything for a paper …",
-            "Write a figure (SVG, PNG), a methods paragraph, tables of objects and of images, the script and the "
-            "comparison to a folder",
+            "Write figures, a methods paragraph with QUAREP-LiMi's checklist, tables of objects and images, the script "
+            "and the result to a folder; of all groups",
         )
         self.numbers = Section("Numbers, curves and files", column(self.color_by.limit, results))
         self.reference = ReferencePanel(self)
@@ -89,7 +92,7 @@ class AnswerPage(TaskPage):
         self.settings_form = Form(session.choices.settings, folded=("Advanced",))
         self.recipe = ChoicesLine(self, "recipe")
         self.settings = Section("Settings", column(row(self.files), self.recipe, self.settings_form))
-        notices = self.recover_notice, self.missing_images, self.excluded, self.faults
+        notices = self.recover_notice, self.missing_images, self.excluded, self.picked_group, self.redraw, self.faults
         state = self.reason, self.step, self.progress, self.stale, *notices
         # Messages about files stay visible, outside of collapsed sections and even without a result.
         self.pair = PairChoice(self)
@@ -109,10 +112,14 @@ class AnswerPage(TaskPage):
         self.follow(session.referring.opened, self._show_reference)
         self.faults.button.clicked.connect(task.overrule)
         self.missing_images.button.clicked.connect(self._find_images)
+        self.redraw.button.clicked.connect(task.redraw)
+        self.link(task.side_by_side.arranged, self._show_missing_curves)
         self.suspects.label.setTextInteractionFlags(LINKS)
         self.suspects.label.linkActivated.connect(self._inspect_suspects)
         self.suspects.button.clicked.connect(session.checking.leave_out)
         self.excluded.button.clicked.connect(session.choices.exclusions.clear)
+        self.picked_group.button.clicked.connect(task.undo_group)
+        self.link(task.selection.side_by_side_requested, self.curve_window.open_side_by_side)
         self.recover_notice.button.clicked.connect(task.recover)
         self.color_by.changed.connect(task.set_coloring)
         self.verdict.picture.chosen.connect(self._show_curve)
@@ -147,6 +154,7 @@ class AnswerPage(TaskPage):
         result = None if task.running else task.result
         count, kept = sum(map(len, task.current_inputs().excluded)), task.recoverable
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
+        self.picked_group.set_message(task.group_words())
         names = "" if kept is None else kept.title
         self.recover_notice.set_message(f"↶ The previous result ({names}) was not saved." if names else "")
         gone = [] if task.missing_images is None else task.missing_images[1]
@@ -168,8 +176,11 @@ class AnswerPage(TaskPage):
             if result is not None:
                 self.color_by.show_colors(task.color_by, task.percentile, result)
         results.show_state(busy=task.busy, stale=not self.stale.isHidden())
-        for part in (self.row, self.paper, self.numbers):
+        for part in (self.row, self.numbers):
             part.setVisible(result is not None)
+        self.paper.setVisible(
+            result is not None or (task.is_described and task.answer is not None and not task.running)
+        )
         self.paper.setEnabled(not self.busy)
         if several := task.is_described:
             if self.groups is None:
@@ -181,10 +192,17 @@ class AnswerPage(TaskPage):
         self.run_button.setVisible(self.state not in ("done", "stale", INCONCLUSIVE))  # not beside *Run again*
         self._show_verdict()
         self._show_checks()
+        self._show_missing_curves()
         if task.is_new_result and not task.busy:
             task.is_new_result = False
             if not several:  # else the table of contrasts is read first
                 self._result_scroll_timer.start()
+
+    def _show_missing_curves(self) -> None:
+        """Offer to add curves again whose layers were deleted."""
+        task = self.comparison
+        gone = [] if task.busy or not self.stale.isHidden() else task.without_curves()
+        self.redraw.set_message(f"The curves of {listed(gone)} were deleted." if gone else "")
 
     def _show_verdict(self) -> None:
         running = self.comparison.running

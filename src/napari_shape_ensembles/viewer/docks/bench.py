@@ -41,7 +41,7 @@ from .why import WhyPage
 #: The pages of the steps, by the titles of their tabs; a single page has no tab.
 PAGES: Mapping[str, Mapping[str, Callable[[ViewerModel], QWidget]]] = {
     "Images": {"Images": ImagesPage},
-    "Outlines": {"Settings and preview": SegmentCurves, "Inspect": InspectCurves},
+    "Outlines": {"Settings and preview": partial(SegmentCurves, alone=False), "Inspect": InspectCurves},
     "Answer": {"Answer": AnswerPage},
     "Why": {"Why": WhyPage},
     "Trust": {"Overview": TrustPage, "Rank": LandscapePage, "Smoothing": SmoothingPage},
@@ -116,6 +116,7 @@ class Bench(Page):
         selection = session.comparison.selection
         self.link(selection.changed, self.canvas_overlays.schedule_card)
         self.link(choices.exclusions.changed, self.canvas_overlays.update_card)
+        self.link(selection.side_by_side_requested, self.canvas_overlays.schedule_card)
         self.link(session.page_requested, self.show_part)
         self.link(selection.camera_requested, self.canvas_overlays.fly_to)
         self.link(selection.drawing, self.canvas_overlays.draw)

@@ -56,6 +56,7 @@ from ..panels.widgets import (
     button,
     column,
     menu_button,
+    picked_group_notice,
     row,
     scrolling,
     single_shot_timer,
@@ -141,6 +142,8 @@ class ImagesPage(Page):
         self.warnings.hide()  # until there is one: an empty label takes the height of a line
         self.grouped = Notice("Undo", "Take back the grouping by names, and enter groups yourself")
         self.grouped.button.clicked.connect(self.design.undo_grouping)
+        self.picked_group = picked_group_notice()
+        self.picked_group.button.clicked.connect(self.session.comparison.undo_group)
         self.pooled = Notice("Split", "Give each of them a row, as a replicate; outlines of one are not independent")
         self.pooled.button.clicked.connect(self._split_by_replicates)
         self.divided = Notice("Undo", "Remove the parts; the rows of the whole layers are back")
@@ -157,17 +160,8 @@ class ImagesPage(Page):
         self._sizes: list[tuple[Ref, Calibration]] = []  # layers without a pixel size, and those of their files
         names = Section("Fill columns from names", column(row(self.pattern, self.fill, grows=self.pattern)))
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
-        said = (
-            self.grouped,
-            self.pooled,
-            self.divided,
-            self.mask,
-            self.as_labels,
-            self.in_files,
-            self.reason,
-            self.message,
-            self.warnings,
-        )
+        notices = self.grouped, self.picked_group, self.pooled, self.divided, self.mask, self.as_labels, self.in_files
+        said = *notices, self.reason, self.message, self.warnings
         buttons = row(self.split, self.table_menu)
         scrolling(self, self.table, buttons, *said, names, self.pixels, self.tour, grows=self.table)
         for signal in (self.design.changed, self.design.calibrated):
@@ -222,6 +216,7 @@ class ImagesPage(Page):
         self.tour.setVisible(not layers)
         counts = ", ".join(f"{name} ({len(own)})" for name, own in design.groups().items())
         self.grouped.set_message(f"Grouped by names: {counts}." if design.grouped_by else "")
+        self.picked_group.set_message(self.session.comparison.group_words())
         self.pooled.set_message(_pooled_words(design.pooled()))
         self.divided.set_message(self.session.design_work.divided())
         self.message.setVisible(bool(self.message.text()))

@@ -35,11 +35,14 @@ _MAX_COUNTED = 6  # maximum number of labels or shapes layers listed with their 
 
 
 class SegmentCurves(TaskPage):
-    """Segment the objects of images, and trace their outlines; it begins with the active layer."""
+    """Segment the objects of images, and trace their outlines; it begins with the active layer.
+
+    Unless `alone`, it is a page of the bench, whose own button makes labels and outlines of a single image.
+    """
 
     previewed = Signal()  #: the full (not draft) preview of the current recipe, or its error message, is shown
 
-    def __init__(self, napari_viewer: ViewerModel) -> None:
+    def __init__(self, napari_viewer: ViewerModel, *, alone: bool = True) -> None:
         task = self.segmentation = Session.of(napari_viewer).segmentation
         super().__init__(
             napari_viewer,
@@ -77,7 +80,7 @@ class SegmentCurves(TaskPage):
         self._top = top
         settings = column(self.buttons(self.files), self.live, self.planes, self.form)
         pair = all(self.session.design.sides())  # to be compared; else the outlines are what is wanted
-        self.settings = Section("Settings, keep as layers", settings, folded=pair)
+        self.settings = Section("Settings, keep as layers", settings, folded=pair or not alone)
         self.other_ways = Section("Proposals", self.proposals)
         found = self.count, self.sizes, self.verdict, self.labels, self.classes
         state = self.reason, self.step, self.progress, self.stale, self.message
@@ -174,7 +177,7 @@ class SegmentCurves(TaskPage):
         said = task.message or task.preview_error
         self.message.setText("" if said in found[:_MAX_LISTED] else said)  # a failure of the preview is in the verdict
         segmented = task.image.chosen() is not None  # else there are labels or curves alone
-        self._top.setRowVisible(self.layer, segmented)
+        self._top.setRowVisible(self.layer, segmented and len(self.session.design.offered()) > 1)
         self.sizes.setVisible(segmented and preview is not None)
         for label in (self.count, self.message):
             label.setVisible(bool(label.text()))

@@ -12,7 +12,7 @@ from ...words import counted
 from ..dialogs import Dialogs
 from ..session import Session
 from .fonts import with_label_font
-from .widgets import button, column, menu_button, row, wrapped_label
+from .widgets import Section, button, column, menu_button, row, wrapped_label
 
 _THUMBNAIL_PX = 96  # side length of a thumbnail, in pixels
 _GAP = 6  # padding around a thumbnail and its caption, in pixels
@@ -54,9 +54,9 @@ class ByExample(QWidget):
         self.learn.clicked.connect(task.run)
         self.live.toggled.connect(self._set_live)
         self.correct.clicked.connect(self.corrected)
-        brushes, beside = row(self.paint, self.background), row(self.click, self.live)
-        learn = row(self.learn, self.models, grows=self.learn)
-        column(brushes, beside, self.painted, learn, self.message, row(self.correct), page=self)
+        more = column(row(self.background, self.models), self.live, row(self.correct))
+        self.more = Section("More: background, models, corrections", more)
+        column(row(self.paint, self.click), self.painted, row(self.learn), self.message, self.more, page=self)
         self.show_state()
 
     def _paint_object(self) -> None:
@@ -82,6 +82,7 @@ class ByExample(QWidget):
             f"{counted(objects, 'object')}{' and background' if ground else ''} in {name}"
             for name, (objects, ground) in task.painted_counts().items()
         ]
+        self.learn.setVisible(bool(counts) or task.busy or task.result is not None)
         self.painted.setText(f"Painted: {'; '.join(counts)}." if counts else reason)
         words = ""
         if task.busy:

@@ -11,6 +11,7 @@ from .fonts import Drawing
 from .widgets import tip
 
 _GAP = 4  # pixels between cells
+_MARGINS = 8  # pixels of a cell's width that hold no words: its frame, and the space beside them
 _CELLS_PER_ROW = 5  # cells per row, unless their labels need more width
 
 
@@ -42,11 +43,18 @@ class ChoicePicture(Drawing):
     minimumSizeHint = sizeHint
 
     def _columns(self, own: list[Choice], width: int) -> int:
-        """Return into how many columns the cells of a setting are put, so that their labels fit."""
-        longest = max(self.fontMetrics().horizontalAdvance(one.label) for one in own) + 2 * _GAP
+        """Return into how many columns the cells of a setting are put, so that their labels and rows fit."""
+        words = [word for one in own for word in (one.label, self._row_words(one))]
+        longest = max(map(self.fontMetrics().horizontalAdvance, words)) + _MARGINS
         fit = max(int((width + _GAP) // (longest + _GAP)), 1)
         rows = -(-len(own) // fit)
         return max(-(-len(own) // rows), min(fit, _CELLS_PER_ROW) if rows == 1 else 1)
+
+    def _row_words(self, one: Choice) -> str:
+        """Return the row of a cell in words, marked if it is not that of the settings in use."""
+        assert self.study is not None
+        case = "–" if one.case == INCONCLUSIVE else ROW_WORDS[one.case]
+        return case if one.case == self.study.used.case else f"{case} !"
 
     def _height(self, own: list[Choice], width: int) -> int:
         """Return the height of a setting: its name, and its cells in one or more rows."""
@@ -102,8 +110,7 @@ class ChoicePicture(Drawing):
             painter.setPen(QPen(ink, 2.5 if used else 1, style))
             painter.drawRoundedRect(box, 3, 3)
             painter.setPen(ink)
-            case = "–" if one.case == INCONCLUSIVE else ROW_WORDS[one.case]
-            for words, half in ((one.label, 0), (case if same else f"{case} !", 1)):
+            for words, half in ((one.label, 0), (self._row_words(one), 1)):
                 place = QRectF(box.left() + 2, box.top() + 1 + half * line, box.width() - 4, line)
                 short = metrics.elidedText(words, Qt.TextElideMode.ElideRight, int(place.width()))
                 painter.drawText(place, Qt.AlignmentFlag.AlignCenter, short)

@@ -132,7 +132,7 @@ class Queue(QWidget):
         counts = review.counts()
         said = [f"{counts[mark]} {mark}" for mark in ("right", "wrong", "corrected") if counts[mark]]
         reviewed = sum(counts[mark] for mark in ("right", "wrong", "corrected"))
-        lines = [f"{reviewed} of {counts['all']} reviewed"]
+        lines = [f"{reviewed} of {counts['all']} labels reviewed"]
         self.progress.setText(": ".join([*lines, ", ".join(said)] if said else lines))
         if task.saved_as:
             self.progress.setText(f"{self.progress.text()}\n{task.saved_as}")

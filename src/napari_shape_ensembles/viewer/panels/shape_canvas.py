@@ -1,14 +1,14 @@
 """Widgets that paint outlines in the theme's colors: a large live canvas, and thumbnails."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from qtpy.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF
 from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
-from ..._types import Real
+from ..._types import Index, Real
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
 from .fonts import Drawing, NamedLine, elided, painting
@@ -205,11 +205,23 @@ class OutlineButton(QPushButton):
         self.row, self.side = row, side
         self.outline = StyledOutline(outline, side, filled=True, width=1.2)
         self._scale = (size / 2 - 4) / reach
-        self._is_highlighted = False
+        self._is_highlighted = self._is_marked = False
+        self.picture: QPixmap | None = None
         self.setFixedSize(size, size)
         self.setStyleSheet("padding: 0px;")
         self.setToolTip(tip(f"A curve of {group}: click to select it"))
         self.setAccessibleName(f"curve {row} of {group}")
+
+    def set_picture(self, picture: QPixmap) -> None:
+        """Show the outline over a picture, which has the size of the button's content."""
+        self.picture = picture
+        self.outline = replace(self.outline, filled=False)
+
+    def mark(self, marked: bool) -> None:
+        """Show that its curve is among the selected ones."""
+        if marked != self._is_marked:
+            self._is_marked = marked
+            self.update()
 
     def highlight(self, row: int) -> None:
         """Highlight the button if `row`, the curve hovered in any linked view, is its own."""
@@ -231,10 +243,13 @@ class OutlineButton(QPushButton):
         with painting(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(ink)
-            painter.drawText(self.rect().adjusted(4, 1, 0, 0), Qt.AlignmentFlag.AlignLeft, SIDE_MARKS[self.side])
+            if self.picture is None:
+                painter.drawText(self.rect().adjusted(4, 1, 0, 0), Qt.AlignmentFlag.AlignLeft, SIDE_MARKS[self.side])
+            else:
+                painter.drawPixmap(self.rect().adjusted(4, 4, -4, -4), self.picture)
             paint_outline(painter, self.outline, QRectF(self.rect()).center(), self._scale, ink)
-            if self._is_highlighted:
-                painter.setPen(QPen(ink, 2))
+            if self._is_highlighted or self._is_marked:
+                painter.setPen(QPen(ink, 3 if self._is_marked else 2))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
 
@@ -260,6 +275,11 @@ class OutlineButtons(QWidget):
         """Highlight the curve that is hovered in any linked view; -1 for none."""
         for button in self.buttons:
             button.highlight(row)
+
+    def mark(self, rows: Index) -> None:
+        """Mark the selected curves."""
+        for button in self.buttons:
+            button.mark(bool(np.isin(button.row, rows)))
 
 
 class Thumbnails(OutlineButtons):

@@ -280,7 +280,8 @@ class SteadyTabs(QTabWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setTabBar(_SteadyBar())
+        self.setTabBar(bar := _SteadyBar())
+        bar.setAccessibleName("Tabs")
         self.setFocusProxy(None)  # the tab bar takes the focus itself
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
@@ -385,6 +386,11 @@ class Notice(QFrame):
 def excluded_notice() -> Notice:
     """Return a notice for the number of manually excluded curves, with a button that restores them."""
     return Notice("&Include all", "Restore all manually excluded curves")
+
+
+def picked_group_notice() -> Notice:
+    """Return a notice for curves that were put into a group of their own, with a button that takes them back."""
+    return Notice("Undo", "Remove the group, and compare the images again as they were")
 
 
 def tip(text: str) -> str:
