@@ -15,6 +15,7 @@ import yaml
 from matplotlib.figure import Figure
 
 import napari_shape_ensembles as shape_ensembles
+from napari_shape_ensembles.comparison.engine import HIGHEST_RATE
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -149,6 +150,19 @@ def test_stored_benchmark_results_have_date_and_version_and_are_merged(tmp_path)
     assert share(5, 100, 2) == "0.05 (0.02 to 0.11)"
     record(None, rows=3)
     assert [file.name for file in tmp_path.iterdir()] == ["found.json"]
+
+
+def test_the_answer_states_the_rate_measured_for_the_small_sample_test():
+    measured = json.loads((DOCS / "results" / "unequal-precision.json").read_text(encoding="utf-8"))
+    counts = pd.read_csv(ROOT / "benchmarks" / "replicates.csv")
+    unequal = counts["name"].str.contains("5 against|unequal")
+    counts = counts[(counts["what"] == "small") & (counts["level"] == 0.025) & unequal]
+    sums = counts.groupby(["name", "icc"])[["rejected", "designs"]].sum()
+    largest = max(measured["highest"]["small sample, unequal"], (sums["rejected"] / sums["designs"]).max())
+    assert HIGHEST_RATE - 0.001 < largest <= HIGHEST_RATE
+    assert f"unequal numbers of outlines at most {HIGHEST_RATE}" in (DOCS / "explanation" / "tests.md").read_text(
+        "utf-8"
+    )
 
 
 def test_first_draws_that_differ_from_the_stored_ones_are_reported():

@@ -406,6 +406,13 @@ def replicates_words(results):
     return replicates.words_of(ROOT / "benchmarks" / "replicates.csv")
 
 
+def replicates_above(results):
+    """How many rates with replicates lie above their level."""
+    import replicates
+
+    return replicates.above_of(ROOT / "benchmarks" / "replicates.csv")
+
+
 def of_replicates(what):
     """One of the tables of docs/evidence/experiments.md."""
 
@@ -484,6 +491,7 @@ BLOCKS = {
         f"replicates-{what}": of_replicates(what)
         for what in ("levels", "given", "small", "family", "power", "equivalence", "position", "real")
     },
+    "replicates-above": replicates_above,
     "replicates-words": replicates_words,
     "samples": samples_table,
     "samples-seeds": seed_words,
