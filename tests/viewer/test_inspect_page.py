@@ -416,3 +416,10 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     with qtbot.waitSignal(dock.finished):
         press(queue.save_button, qtbot)
     np.testing.assert_array_equal(read_image(tmp_path / "nuclei.tif").pixels, given)
+
+
+def test_every_heading_of_the_queue_says_what_it_means(inspected):
+    model, role = inspected.queue.model, Qt.ItemDataRole.ToolTipRole
+    words = [model.headerData(column, Qt.Orientation.Horizontal, role) for column in range(model.columnCount())]
+    assert all(words)
+    assert "no probability" in words[2]
