@@ -419,7 +419,8 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
 
 
 def test_every_heading_of_the_queue_says_what_it_means(inspected):
-    model, role = inspected.queue.model, Qt.ItemDataRole.ToolTipRole
+    (_, dock), role = inspected, Qt.ItemDataRole.ToolTipRole
+    model = dock.queue.model
     words = [model.headerData(column, Qt.Orientation.Horizontal, role) for column in range(model.columnCount())]
     assert all(words)
     assert "no probability" in words[2]
