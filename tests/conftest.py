@@ -25,8 +25,9 @@ if sys.platform != "win32":
 os.fsync = lambda _: None
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 if WORKER:
-    # Workers share the processors: one linear algebra thread each.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # Workers share the processors: one thread each for linear algebra, napari's compiled loops and drawing.
+    for threads in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "LP_NUM_THREADS"):
+        os.environ.setdefault(threads, "1")
     # numba's cache is corrupted permanently if two processes fill it at once (numba/numba#10128).
     os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba" / WORKER)
 

@@ -450,3 +450,4 @@ def test_deleted_curves_are_shown_again(bare_dock, model, qtbot):
     assert curves_of(model, "one").features["painted"].equals(curves_of(model, "one").features["area"])
     assert curves_of(model, "two").visible
     assert bare_dock.redraw.isHidden()
+    assert not bare_dock.results.message.text()

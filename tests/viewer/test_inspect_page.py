@@ -416,3 +416,11 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     with qtbot.waitSignal(dock.finished):
         press(queue.save_button, qtbot)
     np.testing.assert_array_equal(read_image(tmp_path / "nuclei.tif").pixels, given)
+
+
+def test_every_heading_of_the_queue_says_what_it_means(inspected):
+    (_, dock), role = inspected, Qt.ItemDataRole.ToolTipRole
+    model = dock.queue.model
+    words = [model.headerData(column, Qt.Orientation.Horizontal, role) for column in range(model.columnCount())]
+    assert all(words)
+    assert "no probability" in words[2]

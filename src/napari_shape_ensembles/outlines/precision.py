@@ -37,8 +37,8 @@ _LEAST_PIXEL = 0.25
 _SMOOTHING_STEP, _LEAST_SMOOTHING = 0.125, 0.5
 # Errors of pixels, which are correlated along an outline, add up as lengths to this power (measured).
 _ERROR_POWER = 2.4
-# Outlines that are rasterized together.
-_BLOCK = 256
+# Outlines that are rasterized together: more leave more background beside the lower ones.
+_BLOCK = 32
 
 
 class Precision(NamedTuple):

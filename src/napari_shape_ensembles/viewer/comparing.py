@@ -416,7 +416,7 @@ class ComparisonTask(Task[Comparison]):
             yield from self.curves.replace(layers, new=False)
             self.curves.mark_excluded(self.excluded_rows())
             self.recolor()
-            self.changed.emit()
+            self.show_message("")
 
     def _add_curves(self, layers: list[CurveLayer], run_inputs: RunInputs) -> Iterator[None]:
         """Add layers of curves, hidden, in place of the previous ones, and name them after their images."""
@@ -540,7 +540,6 @@ class ComparisonTask(Task[Comparison]):
         self.picked_groups.append(PickedGroup(name, count, made, hidden, restore))
         self.selection.pick([])
         self.show_message("")
-        self.changed.emit()
 
     def undo_group(self) -> None:
         """Take back the last group made of selected curves: its parts are removed, and their images compared again."""

@@ -463,3 +463,12 @@ def test_spacers_have_no_row_in_the_layer_list(viewer, qtbot):
         return [view.model().index(row, 0).data(Qt.ItemDataRole.UserRole) for view, row in places]
 
     qtbot.waitUntil(lambda: hidden() == spacers())
+
+
+@pytest.mark.filterwarnings("error")
+def test_images_may_all_be_hidden(two, model):
+    two.comparison.arrange(True)
+    for layer in model.layers:
+        layer.visible = False
+    two.comparison.side_by_side.arrange()
+    assert not any(in_cells(model))

@@ -43,7 +43,8 @@ class CurveCard(OutlineButtons):
         self._nearest = QGridLayout()
         self._nearest.setHorizontalSpacing(_GAP)
         self._legend = wrapped_label()
-        parts = self.numbers, self.actions, self.outline, self._legend, self._nearest
+        # On a small screen, only the upper part is in view: what is done with the curve, and how it looks.
+        parts = self.actions, self.outline, self.numbers, self._legend, self._nearest
         column(*parts, page=self, margins=(9, 9, 9, 9)).layout().addStretch(1)
 
     def show_curve(self, result: Comparison, rows: Index, excluded: frozenset[int]) -> None:

@@ -326,12 +326,12 @@ class SideBySide:
 
     def _best_columns(self, count: int, *, anew: bool) -> int:
         """Return the number of columns that shows the images as large as the canvas allows."""
-        height_width = np.asarray(self._canvas.size, dtype=np.float64)
+        height_width, count = np.asarray(self._canvas.size, dtype=np.float64), max(count, 1)
 
         def magnification(columns: int) -> float:
             return float((height_width / self._largest_extent / (-(-count // columns), columns)).min())
 
-        best, now = max(range(max(count, 1), 0, -1), key=magnification), self._grid.shape[1]
+        best, now = max(range(count, 0, -1), key=magnification), self._grid.shape[1]
         is_kept = not anew and 0 < now <= count and magnification(best) <= _MIN_GAIN * magnification(now)
         return int(now if is_kept else best)
 

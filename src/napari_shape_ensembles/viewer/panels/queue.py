@@ -26,7 +26,13 @@ from .widgets import (
 )
 
 _ROLES = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.CheckStateRole)
-_HEADINGS = ("exclude", "label", "score", "why")
+_HEADINGS = {
+    "exclude": "Whether the outline is left out of the comparison",
+    "label": "Value of the object in the labels",
+    "score": "Orders the labels, from 0 to 1. It is no probability: on images of other kinds, more of the low scores\n"
+    "are wrong. Your verdicts on this image set it to 0 or 1.",
+    "why": "Reasons found in the outline, the image and the labels around",
+}
 _COLUMNS = ("index", "image", "label", "score", "mark", "reasons")  # of the rows of the task
 _VERDICT_MARKS = {"right": "✓ ", "wrong": "✗ ", "corrected": "✎ ", "": ""}
 _FIX_TOOLTIPS = {
@@ -211,8 +217,11 @@ class QueueModel(QAbstractTableModel):
         return len(_HEADINGS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
-            return _HEADINGS[section]
+        if orientation == Qt.Orientation.Horizontal and role in (
+            Qt.ItemDataRole.DisplayRole,
+            Qt.ItemDataRole.ToolTipRole,
+        ):
+            return [*_HEADINGS][section] if role == Qt.ItemDataRole.DisplayRole else [*_HEADINGS.values()][section]
         return None
 
     def flags(self, index: QModelIndex | QPersistentModelIndex) -> Qt.ItemFlag:
@@ -225,7 +234,7 @@ class QueueModel(QAbstractTableModel):
             return None
         if role not in _ROLES:  # Qt asks for the font and the colors of every cell too
             return None
-        row, heading = {name: self._columns[name][index.row()] for name in _COLUMNS}, _HEADINGS[index.column()]
+        row, heading = {name: self._columns[name][index.row()] for name in _COLUMNS}, [*_HEADINGS][index.column()]
         if heading == "exclude":
             if role == Qt.ItemDataRole.CheckStateRole and row["index"] >= 0:
                 excluded = self._task.is_excluded(index.row())
