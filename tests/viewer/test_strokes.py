@@ -66,10 +66,11 @@ def test_no_stroke_is_lost_or_misplaced_while_outlines_are_renewed(viewer, qtbot
     rng = np.random.default_rng(0)
     for number in range(200):
         row, column = rng.integers(2, np.array(labels.shape) - 5)
+        before = len(refreshed)
         stroke(viewer, copy, [(row, column), (row, column + 2)])
         expected[row, column : column + 3] = 99
         if number % 20 == 0:  # the outlines are renewed while the next strokes are drawn
-            qtbot.waitUntil(lambda: task.update_runner.busy)
+            qtbot.waitUntil(lambda before=before: task.update_runner.busy or len(refreshed) > before)
         if number % 40 == 39:
             qtbot.waitUntil(lambda: not task.update_runner.busy)
         assert (copy.mode, viewer.layers.selection.active) == ("paint", copy)

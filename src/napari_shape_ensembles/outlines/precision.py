@@ -327,10 +327,11 @@ def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real 
     leave_if_cancelled = cancellation_check()
     for alike in {tuple(pair): None for pair in sigma.tolist()}:
         rows, width = np.flatnonzero((sigma == alike).all(axis=1)), np.array(alike)
-        # What a wide filter leaves is held by larger pixels, of which the covered share is known without any raster;
-        # the filter is narrower by the variance of their sides.
-        larger = np.maximum(np.floor(width), 1)
-        exact = bool((larger > 1).any())
+        # Pixels much smaller than the filter are there for the filter, not for their errors. What it leaves is held by
+        # larger ones, of which the covered share is known without a raster; it is narrower by the variance of their
+        # sides.
+        exact = bool((width >= 2).all())
+        larger = np.floor(width) if exact else np.ones(2)
         # Smoothing of one unit in pixels of these sides.
         scale = 1 / np.sqrt((width / larger) ** 2 - exact / 12)
         recipe = Recipe(

@@ -7,7 +7,7 @@ whole plane, so that regions share a threshold (`inputs.PARTS`).
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -36,7 +36,8 @@ _APPEARANCE_ATTRIBUTES = ("colormap", "contrast_limits", "gamma", "rgb")
 _NUMBERS = ("id", "index")
 
 
-class NewPart(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class NewPart:
     """A part to be created: its label, its definition, its layer data, and the number of objects left out."""
 
     label: str
@@ -244,7 +245,7 @@ def _replicate_parts(layer: Layer, column: str) -> list[NewPart]:
             f'{missing} of {len(values)} outlines of "{layer.name}" have no {column}: fill the column, or delete them'
         )
     parts = _value_parts(layer, column, _values_of(layer, column))
-    return [piece._replace(label=f"{column} {piece.label}") if piece.label[:1].isdigit() else piece for piece in parts]
+    return [replace(piece, label=f"{column} {piece.label}") if piece.label[:1].isdigit() else piece for piece in parts]
 
 
 def _value_parts(layer: Layer, column: str, values: Sequence[str]) -> list[NewPart]:
