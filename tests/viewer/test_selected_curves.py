@@ -146,6 +146,23 @@ def test_shapes_and_labels_are_put_into_groups_too(model, bare_dock, named, qtbo
     assert model.layers["labels"].visible
 
 
+def test_outlines_that_coarser_images_do_not_show_stay_with_the_rest(model, bare_dock, qtbot):
+    model.layers.clear()
+    fine = np.pad(labels_of(1), ((0, 12), (0, 0)))
+    fine[-9:-4, 5:10] = speck = int(fine.max()) + 1
+    for name, labels, pixel in (("fine", fine, 0.5), ("coarse", labels_of(2, size=14.0), 1.0)):
+        model.add_labels(labels, name=name, scale=(pixel, pixel), units=("um", "um"))
+    run(bare_dock, qtbot)
+    task = bare_dock.comparison
+    every = outlines_of(bare_dock, model.layers["fine"]).ids.tolist()
+    assert set(every) - set(task.result.a.ids.tolist()) == {speck}
+    task.selection.pick([1, 2])
+    task.selection.group_requested.emit("odd")
+    wait_for(bare_dock, qtbot)
+    rest = outlines_of(bare_dock, model.layers["fine rest"]).ids.tolist()
+    assert sorted([*rest, *task.result.a.ids[[1, 2]].tolist()]) == every
+
+
 def test_side_by_side_shows_the_picture_around_each_curve(finished_dock, explorer, qtbot):
     task = finished_dock.comparison
     task.selection.pick([2, len(task.result.a)])

@@ -213,6 +213,20 @@ def test_replicates_by_any_column_keep_the_groups_and_missing_ones_are_counted(s
     assert said[-1] == '⚠ 2 of 12 outlines of "mutant" have no pot: fill the column, or delete them'
 
 
+@pytest.mark.parametrize("missing", [None, "", " "])
+def test_no_layer_is_split_if_one_of_them_lacks_replicates(session, model, leaves, qtbot, missing):
+    control, mutant = leaves
+    session.design.write([(control, "group", "control"), (mutant, "group", "mutant")])
+    mutant.features = {"plant": [*"aaaaabbbbb", missing, missing]}
+    qtbot.addWidget(page := ImagesPage(model))
+    page.refresh()
+    page.pooled.button.click()
+    wait_until_idle(session.design_work, qtbot)
+    assert list(model.layers) == leaves
+    assert control.visible
+    assert page.message.text() == '⚠ 2 of 12 outlines of "mutant" have no plant: fill the column, or delete them'
+
+
 def test_a_column_is_not_offered_where_replicates_are_entered(session, model, leaves, qtbot):
     control, mutant = leaves
     session.design.write([(control, "group", "A"), (mutant, "group", "B")])

@@ -490,7 +490,7 @@ class ComparisonTask(Task[Comparison]):
             self.show_message("⚠ Curves can be put into a group only from layers in the viewer: compare again.")
             return
         places = [(side, place) for side, own in enumerate(sources) for place in range(len(own))]
-        every, jobs = self._ids_by_image(np.arange(len(shown.result.t))), []
+        jobs = []
         for (side, place), picked in self._ids_by_image(rows).items():
             layer, number = run_inputs.layers[side][place](), places.index((side, place))
             if layer is None or fingerprint(layer, dims) != run_inputs.fingerprints[number]:
@@ -499,17 +499,9 @@ class ComparisonTask(Task[Comparison]):
             if self.design.cell(layer, GROUP) == name:
                 self.show_message(f"⚠ These curves are in the group {name}: enter another name.")
                 return
-            plane = run_inputs.planes[number]
-            (out,) = self.choices.exclusions.of([layer], run_inputs.recipe, [plane])
-            source, sample = sources[side][place], (shown.result.a, shown.result.b)[side]
-            own = sample if len(sources[side]) == 1 else sample[sample.images == source.name]
-            ids = [one for of, one in own_ids(sample) if of == place]
-            own = own.derived(own.curves, ids=ids).to(source.unit)
-            others = (every[side, place] | shown.excluded[number]) - picked
-            if source.kind == "shapes" or run_inputs.recipe.is_tiling:  # parts are shapes, which are numbered anew
-                others -= out
-            work = partial(picked_parts, source, run_inputs.recipe, own, frozenset(picked), frozenset(others), name)
-            jobs.append((weakref.ref(layer), out & others, work))
+            (out,) = self.choices.exclusions.of([layer], run_inputs.recipe, [run_inputs.planes[number]])
+            work = partial(picked_parts, sources[side][place], run_inputs.recipe, frozenset(picked), out - picked, name)
+            jobs.append((weakref.ref(layer), out - picked, work))
         images = [(ref, out, run_inputs.recipe) for ref, out, _ in jobs]
         self.start_secondary_job(
             partial(_all_parts, [work for *_, work in jobs]), partial(self._add_group, name, len(rows), images)

@@ -33,7 +33,7 @@ from ..words import counted
 from .choices import Choices
 from .designing import SIDES, DesignTable, Row
 from .inputs import PARTS, ImageRow, PartOf, Ref, Source, is_unchanged_in_file, source_of
-from .splitting import SplitOption, layers_of, left_out_sentence, region_layer, replicate_option, root_of
+from .splitting import NewPart, SplitOption, layers_of, left_out_sentence, region_layer, replicate_option, root_of
 from .task import JobRunner, JobSteps, as_user_error
 
 if TYPE_CHECKING:
@@ -88,9 +88,10 @@ class DesignWork(JobRunner):
         self._start_job(self._replicate_job([(layer, replicate_option(layer, column)) for layer in layers]))
 
     def _replicate_job(self, ways: Sequence[tuple[Layer, SplitOption]]) -> JobSteps:
-        done = _Divided(ways[0][1].replicates, [])
-        for whole, way in ways:
-            pieces = yield way.pieces
+        done, pieces_of = _Divided(ways[0][1].replicates, []), list[list[NewPart]]()
+        for _, way in ways:  # all before the first is added: one that cannot be split leaves the others whole
+            pieces_of.append((yield way.pieces))
+        for (whole, _), pieces in zip(ways, pieces_of, strict=True):
             parts = layers_of(whole, pieces)
             self.design.replace_by_replicates(whole, [piece.label for piece in pieces], parts)
             done.layers.append((weakref.ref(whole), [weakref.ref(part) for part in parts]))

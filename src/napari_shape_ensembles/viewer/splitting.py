@@ -18,7 +18,7 @@ from .._types import Real
 from ..comparison.display import LayerData
 from ..io.curve_table import feature_text
 from ..io.image_parts import WHOLE, Box, ImagePart, polygon_of
-from ..outlines import Ensemble, Outlines, objects_of_classes
+from ..outlines import Outlines, objects_of_classes
 from ..outlines.reasons import AT_BORDER
 from ..outlines.units import conversion_factor
 from ..palette import OUTLINE
@@ -240,7 +240,7 @@ def _values_of(layer: Layer, column: str) -> list[str]:
 def _replicate_parts(layer: Layer, column: str) -> list[NewPart]:
     """Return the parts with each value of a feature; all outlines must have one."""
     values = features_of(layer)[column]
-    if missing := int(values.isna().sum()):
+    if missing := int((values.isna() | (values.map(feature_text) == "")).sum()):
         raise ValueError(
             f'{missing} of {len(values)} outlines of "{layer.name}" have no {column}: fill the column, or delete them'
         )
@@ -274,17 +274,24 @@ def _value_parts(layer: Layer, column: str, values: Sequence[str]) -> list[NewPa
     return pieces
 
 
-def picked_parts(
-    source: Source, recipe: Outlines, outlines: Ensemble, picked: Ids, others: Ids, name: str
-) -> list[NewPart]:
-    """Return the picked outlines of an image as a part, after the other ones, if any, as another: "rest".
+def picked_parts(source: Source, recipe: Outlines, picked: Ids, excluded: Ids, name: str) -> list[NewPart]:
+    """Return the picked outlines of an image as a part, after all its other ones, if any, as another: "rest".
 
     They are the labels that the recipe finds, so that both are traced as before. The outlines of a tiling, which share
-    boundaries, are shapes, like those of shapes.
+    boundaries, are shapes, like those of shapes; as these are numbered anew, excluded ones are left out.
     """
+    if source.kind == "shapes":
+        known = dict(enumerate(source.data))
+    else:
+        # Not those of a comparison, which lack what the coarser images do not show.
+        labels, ignored, _ = labels_of(source, recipe)
+        scale = tuple(source.scale)
+        found = recipe.trace(labels, scale=scale, unit=source.unit, name=source.name, ignored=ignored)
+        known = {one: curve / source.scale for one, curve in zip(found.ids.tolist(), found.curves, strict=True)}
+    as_labels = source.kind != "shapes" and not recipe.is_tiling
+    others = frozenset(map(str, known)) - picked - (frozenset() if as_labels else excluded)
     parts = [("rest", others, False)] * bool(others) + [(name, picked, True)]
-    if source.kind != "shapes" and not recipe.is_tiling:
-        labels, *_ = labels_of(source, recipe)
+    if as_labels:
         return [
             NewPart(
                 label,
@@ -294,10 +301,6 @@ def picked_parts(
             )
             for label, ids, by_hand in parts
         ]
-    if source.kind == "shapes":
-        known = dict(enumerate(source.data))
-    else:
-        known = {one: curve / source.scale for one, curve in zip(outlines.ids, outlines.curves, strict=True)}
     width = float(np.median([np.ptp(curve, axis=0).max() for curve in known.values()])) / 40
     look = {"shape_type": "polygon", "face_color": "transparent", "edge_color": OUTLINE, "edge_width": width}
     return [
