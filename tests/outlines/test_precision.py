@@ -214,6 +214,32 @@ def test_outlines_of_another_size_lose_as_much_as_the_smaller_ones():
     assert (given == pixels_of(sides[1])).all()
 
 
+def test_errors_of_pixels_on_smooth_outlines_are_those_of_the_coarser_side_in_all_waves():
+    """Circles have no waves but errors of pixels."""
+    rng = np.random.default_rng(0)
+    around = 2 * np.pi * np.arange(200) / 200
+    circle = np.stack([np.cos(around), np.sin(around)], axis=1)
+
+    def traced(across):
+        curves = [across / 2 * size * circle + rng.uniform(0, 1, 2) for size in rng.uniform(0.85, 1.15, 150)]
+        placed = [curve + np.array([across, (2 * place + 1) * across]) for place, curve in enumerate(curves)]
+        return Ensemble.from_labels(rasterize(placed, (2 * across, 300 * across)))
+
+    def waves(ensemble):
+        found = []
+        for curve in ensemble.curves:
+            away = (curve - curve.mean(axis=0)) @ [1, 1j]
+            angles = np.angle(away) % (2 * np.pi)
+            order = np.argsort(angles)
+            radius = np.interp(around, angles[order], np.abs(away)[order], period=2 * np.pi)
+            found.append(np.abs(np.fft.rfft(radius / radius.mean())) ** 2)
+        mean = np.mean(found, axis=0)
+        return np.array([mean[3:6].sum(), mean[6:10].sum(), mean[10:16].sum(), mean[16:21].sum()])
+
+    _, ((coarse,), (brought,)), _ = at_one_precision([[traced(40)], [traced(60)]])
+    assert abs(waves(brought) / waves(coarse) - 1).max() < 0.25
+
+
 def test_outlines_are_shown_and_saved_as_they_were_given(tmp_path):
     """What is learned and tested is thinned; pictures, tables and files hold every vertex."""
     dense, sparse = Ensemble(circles(20, 40), name="dense"), Ensemble(circles(20, 20, seed=1), name="sparse")

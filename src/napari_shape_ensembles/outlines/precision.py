@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._types import Index, Mask, Real
+from .._types import Mask, Real
 from ..checks import expect
 from ..progress import cancellation_check
 from .ensemble import PIXEL_COLUMNS, Ensemble
@@ -31,14 +31,23 @@ _MAX_CHAIN_SPACING, _MIN_ALIGNED = 1.5, 0.95
 _MAX_ACROSS, _MIN_ACROSS = 310.0, 4.0
 # A grid is found where there are so many different coordinates, all multiples of a step but for this share of it.
 _MIN_GRID_PLACES, _GRID_ERROR = 8, 0.02
-# Pixels for simulated smoothing at the same pixel size, relative to the simulated pixels.
-_LEAST_PIXEL = 0.25
-# Simulated smoothing is a multiple of this, in pixels, and no less than the second number.
-_SMOOTHING_STEP, _LEAST_SMOOTHING = 0.125, 0.5
-# Errors of pixels, which are correlated along an outline, add up as lengths to this power (measured).
-_ERROR_POWER = 2.4
+# Least simulated smoothing, relative to the simulated pixels.
+_LEAST_SMOOTHING = 0.5
+# Simulated pixels are at most so much larger than those wanted.
+_MAX_LARGER = 2.0
+# Simulated pixels are turned by half the angle between rows and diagonals: parts of an outline that its first pixels
+# made straight along either would be moved as a whole by pixels in the same direction, where a curve averages them.
+_TURN = np.pi / 8
+# ... where their sides and the smoothing in both directions are in proportion, but for this factor.
+_MAX_UNEQUAL = 1.25
+# Standard deviation of simulated smoothing in units of its raster, at least.
+_FINENESS = 1.5
 # Outlines that are rasterized together: more leave more background beside the lower ones.
 _BLOCK = 32
+# Smoothing of one unit, by which pixels are scaled.
+_TRACED = Recipe(
+    outline_smoothing=1.0, smoothing_unit="physical", keep_border=True, min_area=1, min_vertices=4, min_length=0
+)
 
 
 class Precision(NamedTuple):
@@ -207,22 +216,25 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
         return ensemble
     kept, images = np.ones(len(ensemble), dtype=bool), ensemble.images
 
-    def trace(rows: Index, pixel: Real, sigma: Real) -> None:
-        # Image by image: outlines that are traced together affect each other's rounding errors, but pooling must not.
-        for image in dict.fromkeys(images[rows].tolist()):
-            here = images[rows] == image
-            again = traced_again([curves[row] for row in rows[here]], pixel[here], sigma[here])
-            for index, curve in zip(rows[here], again, strict=True):
-                kept[index] &= curve is not None
-                curves[index] = curves[index] if curve is None else curve
+    def replace(index: int, curve: Real | None) -> None:
+        kept[index] &= curve is not None
+        curves[index] = curves[index] if curve is None else curve
 
     # The edges of pixels are exactly a mask, which is traced with its own pixels first: steps would beat with others.
     edges = retraced & own.pixel.all(axis=1) & ~own.smoothing.any(axis=1) & ~own.step.any(axis=1)
-    trace(rows := np.flatnonzero(edges), own.pixel[rows], np.ones((len(rows), 2)))
+    # Image by image: outlines that are traced together affect each other's rounding errors, but pooling must not.
+    for image in dict.fromkeys(images[edges].tolist()):
+        rows = np.flatnonzero(edges & (images == image))
+        again = traced_again([curves[row] for row in rows], own.pixel[rows], np.ones((len(rows), 2)))
+        for row, curve in zip(rows.tolist(), again, strict=True):
+            replace(row, curve)
     own = own._replace(smoothing=np.where(edges[:, None], own.pixel, own.smoothing))
     coarser = (wanted.pixel > _TOLERANCE * own.pixel) | (wanted.smoothing > _TOLERANCE * own.smoothing)
-    rows = np.flatnonzero(retraced & coarser.any(axis=1))
-    trace(rows, *_simulation(Precision(*(of[rows] for of in own)), Precision(*(of[rows] for of in wanted))))
+    leave_if_cancelled = cancellation_check()
+    for row in np.flatnonzero(retraced & coarser.any(axis=1)).tolist():
+        leave_if_cancelled()
+        lacking = np.sqrt(np.maximum(wanted.smoothing[row] ** 2 - own.smoothing[row] ** 2, 0))
+        replace(row, _simulated(curves[row], own.pixel[row], wanted.pixel[row], lacking))
     dropped = ensemble.dropped
     if not kept.all():
         dropped[VANISHED] = dropped.get(VANISHED, 0) + int(np.count_nonzero(~kept))
@@ -305,17 +317,43 @@ def _thinned(curve: Real, count: int) -> Real:
     return curve[np.sort((first + kept) % len(curve))]
 
 
-def _simulation(own: Precision, wanted: Precision) -> tuple[Real, Real]:
-    """Pixels (N, 2), and smoothing in these pixels (N, 2), that turn outlines into those of the precision wanted.
+def _simulated(curve: Real, own: Real, wanted: Real, lacking: Real) -> Real | None:
+    """Outline from its `own` pixels (2,) as from the larger pixels wanted (2,), smoothed by what is `lacking` (2,).
 
-    Variances of filters add up.
+    Variances of filters add up. So do those of errors of pixels, per length of the outline: as lengths to the third
+    power, in waves much longer than pixels. In shorter ones the errors that were wanted are smoothed by the lacking
+    filter and the first; the simulated ones by the lacking one only, so that their pixels have to be larger, by the
+    variance of their sides, and count as a share of that much less. None for an outline that vanishes.
     """
-    coarse = np.maximum(wanted.pixel, own.pixel)
-    pixel = np.maximum(coarse**_ERROR_POWER - own.pixel**_ERROR_POWER, 0) ** (1 / _ERROR_POWER)
-    pixel = np.maximum(pixel, _LEAST_PIXEL * np.maximum(coarse, coarse.max(axis=1, keepdims=True) / 4))
-    lacking = np.sqrt(np.maximum(wanted.smoothing**2 - own.smoothing**2, 0))
-    sigma = np.maximum(_SMOOTHING_STEP * np.rint(lacking / pixel / _SMOOTHING_STEP), _LEAST_SMOOTHING)
-    return np.where(lacking > _LEAST_SMOOTHING * pixel, lacking / sigma, pixel), sigma
+    coarse = np.maximum(wanted, own)
+    added = np.where(wanted > _TOLERANCE * own, coarse**3 - own**3, 0)
+    coarse = np.maximum(coarse, coarse.max() / 4)
+    larger = min(np.sqrt(1 + 12 * (own / coarse).max() ** 2), _MAX_LARGER)
+    weight = float(np.sqrt(np.mean(added / (larger * coarse) ** 3)))
+    lacking = np.maximum(lacking, _LEAST_SMOOTHING * np.maximum(np.cbrt(added), coarse.max() / 4))
+    side = larger * coarse
+    # Turned pixels are smoothed equally in both directions.
+    ratios = side / lacking
+    angle = _TURN if ratios.max() < _MAX_UNEQUAL * ratios.min() else 0.0
+    side = lacking * np.sqrt(ratios.prod()) if angle else side
+    parts = int(np.ceil(_FINENESS * (side / lacking).max()))
+    # The covered shares are smoothed by their own squares.
+    width = np.sqrt((parts * lacking / side) ** 2 - 1 / 12)
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    scaled = curve / side @ turn
+    corner = np.floor(scaled.min(axis=0)) - 1
+    height, across = (np.ceil(scaled.max(axis=0)) + 2 - corner).astype(int).tolist()
+    middle = (parts - 1) / 2
+    shares = (1 - weight) * covered([(scaled - corner) * parts + middle], (height * parts, across * parts))
+    if weight:
+        whole = rasterize([scaled - corner], (height, across)) > 0
+        shares += weight * whole.repeat(parts, axis=0).repeat(parts, axis=1)
+    plane = (shares > 0).astype(np.int32)
+    plane[0, -1] = 2  # with a second label it is no mask, whose parts would be numbered
+    scale = 1 / width
+    traced = traced_labels(plane, _TRACED, scale=scale.tolist(), shares=shares)
+    found = dict(zip(traced["ids"].tolist(), traced["curves"], strict=True)).get(1)
+    return None if found is None else ((found / scale - middle) / parts + corner) @ turn.T * side
 
 
 def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real | None]:
@@ -334,9 +372,6 @@ def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real 
         larger = np.floor(width) if exact else np.ones(2)
         # Smoothing of one unit in pixels of these sides.
         scale = 1 / np.sqrt((width / larger) ** 2 - exact / 12)
-        recipe = Recipe(
-            outline_smoothing=1.0, smoothing_unit="physical", keep_border=True, min_area=1, min_vertices=4, min_length=0
-        )
         for start in range(0, len(rows), _BLOCK):
             leave_if_cancelled()
             here = rows[start : start + _BLOCK]
@@ -352,7 +387,7 @@ def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real 
                 owners = np.repeat(np.arange(1, len(here) + 1, dtype=np.int32), ends[:, 1].astype(np.intp))
                 plane[:, :-1] = np.where(shares[:, :-1] > 0, owners, 0)
             plane[0, -1] = len(here) + 1  # with a second label it is no mask, whose parts would be numbered
-            traced = traced_labels(plane, recipe, scale=scale.tolist(), shares=shares)
+            traced = traced_labels(plane, _TRACED, scale=scale.tolist(), shares=shares)
             for label, curve in zip(traced["ids"].tolist(), traced["curves"], strict=True):
                 if label <= len(here):
                     row = here[label - 1]
