@@ -7,6 +7,7 @@ from qtpy.QtWidgets import QInputDialog
 
 from docks import choose_for_selected, curves_of, press, press_on_canvas, run, selected_rows
 from image_makers import labels_of
+from napari_shape_ensembles.explanation.checklist import BLANK, checklist
 from napari_shape_ensembles.viewer.curves.crops import MAX_SHOWN
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.inputs import ensemble_of
@@ -121,6 +122,11 @@ def test_picked_outlines_are_compared_with_a_warning(finished_dock, explorer, na
     answer = finished_dock.comparison.answer
     assert "first rows" in answer.groups
     assert any("one first rows were picked by hand" in note for note in answer.notes)
+    assert finished_dock.comparison.shown.kinds[0] == "image"  # as their labels were not given
+    kinds = answer.to_view(finished_dock.comparison.run_inputs, {})["kinds"]
+    assert kinds == ["image", "picked"]
+    said = checklist(None, {}, kinds, 0, [])
+    assert f"[ ] Manual ROIs: by what outlines were picked by hand, {BLANK}." in said
 
 
 def test_shapes_and_labels_are_put_into_groups_too(model, bare_dock, named, qtbot):
