@@ -38,8 +38,7 @@ def stroke(viewer, layer, places):
         button = Qt.MouseButton.NoButton if kind == QEvent.Type.MouseMove else BUTTON
         where = QPointF(*point)
         everywhere = QPointF(canvas.mapToGlobal(where.toPoint()))
-        if kind == QEvent.Type.MouseMove:
-            time.sleep(_INTERVAL)
+        time.sleep(_INTERVAL)
         event = QMouseEvent(kind, where, everywhere, button, held, Qt.KeyboardModifier.NoModifier)
         QApplication.sendEvent(canvas, event)
     QApplication.processEvents()
