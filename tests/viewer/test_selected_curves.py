@@ -205,6 +205,19 @@ def test_curves_of_images_that_have_changed_are_not_put_into_a_group(finished_do
     assert not finished_dock.comparison.picked_groups
 
 
+def test_curves_of_images_that_were_removed_are_neither_left_out_nor_grouped(finished_dock):
+    task, layers = finished_dock.comparison, finished_dock.viewer.layers
+    removed = layers["two"]  # held, as by an undo history or a console
+    layers.remove(removed)
+    task.selection.pick([1, len(task.result.a) + 1])
+    task.selection.leave_out_requested.emit()
+    assert "only from layers in the viewer" in finished_dock.results.message.text()
+    assert not task.excluded_rows()
+    task.selection.group_requested.emit("odd")
+    assert "compare again" in finished_dock.results.message.text()
+    assert not task.busy
+
+
 def test_the_right_button_opens_the_menu_and_draws_no_lasso(explorer, qtbot):
     explorer.selection.pick([1, 2])
     qtbot.mousePress(explorer.scatter, Qt.MouseButton.RightButton, pos=QPoint(5, 5))
