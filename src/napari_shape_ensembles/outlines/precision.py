@@ -13,6 +13,7 @@ from .._types import Index, Mask, Real
 from ..checks import expect
 from ..progress import cancellation_check
 from .ensemble import PIXEL_COLUMNS, Ensemble
+from .extract import signed_area
 from .offsets import following
 from .rasterize import covered, rasterize
 from .reasons import VANISHED, too_small
@@ -37,6 +38,8 @@ _LEAST_PIXEL = 0.25
 _SMOOTHING_STEP, _LEAST_SMOOTHING = 0.125, 0.5
 # Errors of pixels, which are correlated along an outline, add up as lengths to this power (measured).
 _ERROR_POWER = 2.4
+# Outlines of which less than this share of the area is left came apart.
+_LEAST_LEFT = 0.5
 # Outlines that are rasterized together: more leave more background beside the lower ones.
 _BLOCK = 32
 
@@ -223,6 +226,10 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
     coarser = (wanted.pixel > _TOLERANCE * own.pixel) | (wanted.smoothing > _TOLERANCE * own.smoothing)
     rows = np.flatnonzero(retraced & coarser.any(axis=1))
     trace(rows, *_simulation(Precision(*(of[rows] for of in own)), Precision(*(of[rows] for of in wanted))))
+    # What is left of one that came apart is no outline if it is smaller than what is traced by default.
+    area, least = ensemble.features["area"].to_numpy(), Recipe.min_area * wanted.pixel.prod(axis=1)
+    for index in np.flatnonzero(retraced & kept):
+        kept[index] = abs(signed_area(curves[index])) >= min(_LEAST_LEFT * area[index], least[index])
     dropped = ensemble.dropped
     if not kept.all():
         dropped[VANISHED] = dropped.get(VANISHED, 0) + int(np.count_nonzero(~kept))

@@ -452,11 +452,13 @@ class ComparisonTask(Task[Comparison]):
             return
         run_inputs, exclusions = None if self.shown is None else self.shown.run_inputs, self.choices.exclusions
         again = self.excluded_rows().issuperset(np.atleast_1d(rows).tolist())
-        for (side, place), ids in self._ids_by_image(rows).items():
-            layer = None if run_inputs is None else run_inputs.layers[side][place]()
-            if run_inputs is None or layer is None:
-                self.show_message("⚠ Curves can be excluded only from layers in the viewer. Run compares them again.")
-                return
+        found = self._ids_by_image(rows)
+        layers = [None if run_inputs is None else run_inputs.layers[side][place]() for side, place in found]
+        if run_inputs is None or any(layer not in self.choices.layers for layer in layers):
+            self.show_message("⚠ Curves can be excluded only from layers in the viewer. Run compares them again.")
+            return
+        for ((side, place), ids), layer in zip(found.items(), layers, strict=True):
+            assert layer is not None
             plane = run_inputs.planes[place + side * len(run_inputs.layers[0])]
             exclusions.put(layer, ids, run_inputs.recipe, plane, excluded=not again)
         exclusions.changed.emit()
@@ -493,7 +495,11 @@ class ComparisonTask(Task[Comparison]):
         jobs = []
         for (side, place), picked in self._ids_by_image(rows).items():
             layer, number = run_inputs.layers[side][place](), places.index((side, place))
-            if layer is None or fingerprint(layer, dims) != run_inputs.fingerprints[number]:
+            if (
+                layer is None
+                or layer not in self.choices.layers
+                or fingerprint(layer, dims) != run_inputs.fingerprints[number]
+            ):
                 self.show_message("⚠ Images have changed since the comparison: compare again, then select the curves.")
                 return
             if self.design.cell(layer, GROUP) == name:

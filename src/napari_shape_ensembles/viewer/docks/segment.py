@@ -163,6 +163,8 @@ class SegmentCurves(TaskPage):
             words = [f"<b>{counted(count, 'outline')}</b> in {escape(name)}" for name, count in listed[:_MAX_COUNTED]]
             words += [f"… and {counted(len(listed) - _MAX_COUNTED, 'layer')} more"] * (len(listed) > _MAX_COUNTED)
             rest = [] if found else ["✓ No faults found."]
+        if doubt := self.session.proposing.doubt:
+            rest = [f"⚠ {doubt}"]
         self.count.setText("<br>".join(words))
         more = [f"… and {len(found) - _MAX_LISTED} more, in the tooltip"] if len(found) > _MAX_LISTED else []
         self.verdict.setText("<br>".join(map(escape, [*found[:_MAX_LISTED], *more, *rest])))
