@@ -79,8 +79,11 @@ def test_a_group_of_selected_curves_is_compared_and_taken_back_by_one_click(fini
     qtbot.addWidget(images := ImagesPage(model))
     tables = design.rows(), [list(side) for side in design.sides()], list(model.layers), model.layers["one"].visible
     finished_dock.comparison.exclude([4])
-    finished_dock.comparison.selection.pick([0, 3, len(before.a) + 1])
     named("odd")
+    finished_dock.comparison.selection.pick([4])
+    choose_for_selected(explorer.card, "Put into a group")
+    assert "The selected curves are left out" in finished_dock.results.message.text()
+    finished_dock.comparison.selection.pick([0, 3, 4, len(before.a) + 1])  # the excluded one stays excluded
     choose_for_selected(explorer.card, "Put into a group")
     wait_for(finished_dock, qtbot)
     assert [(row.name, design.cell(row, "group"), design.cell(row, "replicate")) for row in design.grouped()] == [

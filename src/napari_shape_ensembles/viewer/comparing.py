@@ -483,7 +483,10 @@ class ComparisonTask(Task[Comparison]):
     # Selected curves as a group.
 
     def group_selected(self, name: str) -> None:
-        """Put the selected curves into a group of their own: as parts of their images, which these parts replace."""
+        """Put the selected curves into a group of their own: as parts of their images, which these parts replace.
+
+        Those that are excluded stay where they are, and excluded.
+        """
         shown, rows, name = self.shown, self.selection.rows, name.strip()
         if shown is None or not len(rows) or not name:
             return
@@ -492,7 +495,7 @@ class ComparisonTask(Task[Comparison]):
             self.show_message("⚠ Curves can be put into a group only from layers in the viewer: compare again.")
             return
         places = [(side, place) for side, own in enumerate(sources) for place in range(len(own))]
-        jobs = []
+        jobs, count = [], 0
         for (side, place), picked in self._ids_by_image(rows).items():
             layer, number = run_inputs.layers[side][place](), places.index((side, place))
             if (
@@ -506,11 +509,16 @@ class ComparisonTask(Task[Comparison]):
                 self.show_message(f"⚠ These curves are in the group {name}: enter another name.")
                 return
             (out,) = self.choices.exclusions.of([layer], run_inputs.recipe, [run_inputs.planes[number]])
-            work = partial(picked_parts, sources[side][place], run_inputs.recipe, frozenset(picked), out - picked, name)
-            jobs.append((weakref.ref(layer), out - picked, work))
+            if kept := frozenset(picked - out):
+                count += len(kept)
+                work = partial(picked_parts, sources[side][place], run_inputs.recipe, kept, frozenset(out), name)
+                jobs.append((weakref.ref(layer), frozenset(out), work))
+        if not jobs:
+            self.show_message("⚠ The selected curves are left out: show them again, then put them into a group.")
+            return
         images = [(ref, out, run_inputs.recipe) for ref, out, _ in jobs]
         self.start_secondary_job(
-            partial(_all_parts, [work for *_, work in jobs]), partial(self._add_group, name, len(rows), images)
+            partial(_all_parts, [work for *_, work in jobs]), partial(self._add_group, name, count, images)
         )
 
     def _add_group(
