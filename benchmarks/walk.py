@@ -32,6 +32,7 @@ from qtpy.QtWidgets import (
     QLabel,
     QLineEdit,
     QMainWindow,
+    QScrollArea,
     QSlider,
 )
 
@@ -54,7 +55,7 @@ class Walk:
 
     def __init__(self, viewer, out):
         self.viewer, self.out = viewer, out
-        self.clicks, self.keys, self.waits, self.worst = 0, 0, [], []
+        self.clicks, self.keys, self.scrolls, self.waits, self.worst = 0, 0, 0, [], []
         self.controls, self.words = 0, 0  # most on a page
         self.meter = StallMeter()
 
@@ -65,7 +66,14 @@ class Walk:
         loop.exec()
 
     def click(self, widget, until=lambda: True, words=""):
-        """Click in the center of a widget, and wait for a condition."""
+        """Click in the center of a widget, scrolling to it if necessary, and wait for a condition."""
+        area = widget.parent()
+        while area is not None and not isinstance(area, QScrollArea):
+            area = area.parent()
+        if area is not None and widget.visibleRegion().isEmpty():
+            area.ensureWidgetVisible(widget)
+            self.loop(50)
+            self.scrolls += 1
         where = widget.mapToGlobal(widget.rect().center())
         self.act(words, until, "mousemove", where.x(), where.y(), "click", 1)
         self.clicks += 1
@@ -231,7 +239,7 @@ def simulated(viewer, count):
         for number in range(1, count + 1):
             image = rng.normal(0.1, 0.03, rows.shape)
             for row, column in np.ndindex(8, 8):
-                y, x = rows - 50 * row - 25, columns - 50 * column - 25
+                y, x = rows - 50 * row - rng.uniform(23, 27), columns - 50 * column - rng.uniform(23, 27)
                 image[np.hypot(y * stretch, x) < rng.uniform(10, 15)] += 1
             viewer.add_image(image, name=f"{group}_{number:02d}")
 
@@ -279,7 +287,8 @@ def main():
         walk.settle("open the bench", time.perf_counter() - start)
     actions(walk)
     print(
-        f"{walk.clicks} clicks, {walk.keys} keys; at most {walk.controls} controls and {walk.words} words; "
+        f"{walk.clicks} clicks, {walk.keys} keys, {walk.scrolls} scrolls; "
+        f"at most {walk.controls} controls and {walk.words} words; "
         f"processor time {time.process_time():.0f} s; waits above {LONG} s: {len(walk.waits)}"
     )
     for words, waited in walk.waits:

@@ -138,9 +138,9 @@ def test_an_unknown_or_incomplete_column_of_replicates_is_an_error():
     a, b = plants(1), plants(2)
     with pytest.raises(ValueError, match=r"image 1 have no column 'animal'; they have 'plant', 'note'"):
         compare(a, b, QUICK, replicate="animal")
-    a, missing = a.assign(plant=np.arange(40.0) // 10), b.assign(plant=[np.nan, *np.arange(39.0) // 10])
-    with pytest.raises(ValueError, match=r"1 of 40 outlines of image 2 have no plant: fill the column"):
-        compare(a, missing, QUICK, replicate="plant")
+    for missing in (b.assign(plant=[np.nan, *np.arange(39.0) // 10]), b.assign(plant=[" ", *list("abc" * 13)])):
+        with pytest.raises(ValueError, match=r"1 of 40 outlines of image 2 have no plant: fill the column"):
+            compare(a, missing, QUICK, replicate="plant")
 
 
 def test_a_p_value_close_to_the_level_has_its_error():

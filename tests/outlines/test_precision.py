@@ -27,6 +27,7 @@ from napari_shape_ensembles.comparison.typical import typical_outlines, typical_
 from napari_shape_ensembles.io import rerun
 from napari_shape_ensembles.outlines.precision import pixels_of, precision_of, traced_again
 from napari_shape_ensembles.outlines.rasterize import rasterize
+from napari_shape_ensembles.outlines.reasons import VANISHED
 
 QUICK = Settings(landmarks=100, rank=30, permutations=300)
 
@@ -108,6 +109,33 @@ def test_outlines_too_small_for_the_larger_pixels_are_counted(pooled):
     assert given.ids.tolist() == brought.ids.tolist()
     originals = dict(zip(fine.ids.tolist(), fine.curves, strict=True))
     assert all(np.array_equal(originals[name], curve) for name, curve in zip(given.ids, given.curves, strict=True))
+
+
+def test_what_is_left_of_an_outline_that_came_apart_is_an_outline_only_if_it_would_be_traced():
+    """Lines as thin as a coarse pixel break into crumbs; the larger half of a dumbbell stays."""
+    rows, columns = np.indices((128, 128)) - 64
+    labels = np.zeros((128, 128 * 28), int)
+    for number in range(28):
+        angle, size = np.pi * number / 28, 12 + number / 7
+        along, across = (
+            rows * f + columns * g for f, g in ((np.cos(angle), np.sin(angle)), (-np.sin(angle), np.cos(angle)))
+        )
+        mask = np.hypot(along, across) < size
+        if number % 7 == 3:
+            mask = np.hypot(along / 55, across / 3) < 1
+        elif number % 7 == 5:
+            mask = np.hypot(abs(along) - 25, across) < 15 - (along > 0)
+            mask |= (abs(along) < 25) & (abs(across) < 1.5)
+        labels[:, 128 * number : 128 * (number + 1)][mask] = number + 1
+    fine = extract_curves(labels, scale=(0.5, 0.5), unit="µm")
+    coarse = extract_curves(labels[::4, ::4], scale=(2.0, 2.0), unit="µm")
+    ((given,), _), ((brought,), _), _ = at_one_precision([[fine], [coarse]])
+    left = (brought.features["area"] / given.features["area"]).to_numpy()
+    is_dumbbell = (brought.ids - 1) % 7 == 5
+    assert np.count_nonzero(is_dumbbell) == 4
+    assert ((left[is_dumbbell] > 0.4) & (left[is_dumbbell] < 0.6)).all()
+    assert left[~is_dumbbell].min() > 0.5
+    assert given.dropped[VANISHED] == len(fine) - len(given) > 0
 
 
 def test_pooled_images_keep_their_pixels(pooled):

@@ -39,7 +39,7 @@ from docks import (
     wheel,
 )
 from image_makers import labels_of, spots
-from napari_shape_ensembles import Outlines
+from napari_shape_ensembles import Outlines, samples
 from napari_shape_ensembles.comparison.design import GROUP
 from napari_shape_ensembles.comparison.verdict import ROW_WORDS
 from napari_shape_ensembles.explanation.headline import headline
@@ -617,6 +617,15 @@ def test_outlines_in_units_that_cannot_be_pooled_are_reported(model, qtbot, show
     bench.show_page(STEPS.index("Outlines"))
     page = bench.pages["Outlines"].show_tab(0)
     qtbot.waitUntil(lambda: "cannot be compared" in page.verdict.text())
+
+
+def test_doubtful_outlines_are_to_be_checked(model, qtbot, shown):
+    model.add_image(samples.nuclei().a, name="nuclei")
+    bench = shown(Bench(model))
+    bench.show_page(STEPS.index("Outlines"))
+    page = bench.pages["Outlines"].show_tab(0)
+    qtbot.waitUntil(lambda: page.verdict.text().startswith("⚠ These outlines are doubtful"))
+    qtbot.waitUntil(lambda: bench.headings["Outlines"].text() == "Outlines\n! check")
 
 
 def test_comparing_needs_two_layers(model, qtbot, shown):

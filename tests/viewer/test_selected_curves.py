@@ -7,6 +7,7 @@ from qtpy.QtWidgets import QInputDialog
 
 from docks import choose_for_selected, curves_of, press, press_on_canvas, run, selected_rows
 from image_makers import labels_of
+from napari_shape_ensembles.explanation.checklist import BLANK, checklist
 from napari_shape_ensembles.viewer.curves.crops import MAX_SHOWN
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.inputs import ensemble_of
@@ -78,8 +79,11 @@ def test_a_group_of_selected_curves_is_compared_and_taken_back_by_one_click(fini
     qtbot.addWidget(images := ImagesPage(model))
     tables = design.rows(), [list(side) for side in design.sides()], list(model.layers), model.layers["one"].visible
     finished_dock.comparison.exclude([4])
-    finished_dock.comparison.selection.pick([0, 3, len(before.a) + 1])
     named("odd")
+    finished_dock.comparison.selection.pick([4])
+    choose_for_selected(explorer.card, "Put into a group")
+    assert "The selected curves are left out" in finished_dock.results.message.text()
+    finished_dock.comparison.selection.pick([0, 3, 4, len(before.a) + 1])  # the excluded one stays excluded
     choose_for_selected(explorer.card, "Put into a group")
     wait_for(finished_dock, qtbot)
     assert [(row.name, design.cell(row, "group"), design.cell(row, "replicate")) for row in design.grouped()] == [
@@ -121,6 +125,11 @@ def test_picked_outlines_are_compared_with_a_warning(finished_dock, explorer, na
     answer = finished_dock.comparison.answer
     assert "first rows" in answer.groups
     assert any("one first rows were picked by hand" in note for note in answer.notes)
+    assert finished_dock.comparison.shown.kinds[0] == "image"  # as their labels were not given
+    kinds = answer.to_view(finished_dock.comparison.run_inputs, {})["kinds"]
+    assert kinds == ["image", "picked"]
+    said = checklist(None, {}, kinds, 0, [])
+    assert f"[ ] Manual ROIs: by what outlines were picked by hand, {BLANK}." in said
 
 
 def test_shapes_and_labels_are_put_into_groups_too(model, bare_dock, named, qtbot):
@@ -197,6 +206,19 @@ def test_curves_of_images_that_have_changed_are_not_put_into_a_group(finished_do
     finished_dock.comparison.selection.group_requested.emit("odd")
     assert "compare again" in finished_dock.results.message.text()
     assert not finished_dock.comparison.picked_groups
+
+
+def test_curves_of_images_that_were_removed_are_neither_left_out_nor_grouped(finished_dock):
+    task, layers = finished_dock.comparison, finished_dock.viewer.layers
+    removed = layers["two"]  # held, as by an undo history or a console
+    layers.remove(removed)
+    task.selection.pick([1, len(task.result.a) + 1])
+    task.selection.leave_out_requested.emit()
+    assert "only from layers in the viewer" in finished_dock.results.message.text()
+    assert not task.excluded_rows()
+    task.selection.group_requested.emit("odd")
+    assert "compare again" in finished_dock.results.message.text()
+    assert not task.busy
 
 
 def test_the_right_button_opens_the_menu_and_draws_no_lasso(explorer, qtbot):

@@ -102,7 +102,7 @@ def column_numbers(sides: Sequence[Ensemble], column: str) -> Index:
         if column not in table:
             known = ", ".join(map(repr, table)) or "none"
             raise ValueError(f"the outlines of {side.name or letter} have no column {column!r}; they have {known}")
-        if missing := int(table[column].isna().sum()):
+        if missing := int((table[column].isna() | (table[column].astype(str).str.strip() == "")).sum()):
             raise ValueError(
                 f"{missing} of {len(table)} outlines of {side.name or letter} have no {column}: fill the column, or "
                 "leave these outlines out"

@@ -32,8 +32,8 @@ def checklist(
         Recipe of the outlines, if known.
     versions : mapping of str to str
         Versions of the software.
-    kinds : collection of {"image", "labels", "shapes", "file"}
-        What the outlines come from.
+    kinds : collection of {"image", "labels", "shapes", "file", "picked"}
+        What the outlines come from; "picked" if some of them were picked by hand.
     by_hand : int
         Number of outlines that were left out by hand.
     files : collection of str
@@ -58,13 +58,14 @@ def _established(versions: Mapping[str, str], kinds: Collection[str], by_hand: i
     where = f", by their ids in {listed(sorted(files))}" if files else ""
     rois = [f"{counted(by_hand, 'outline')} left out by hand{where}"] * bool(by_hand)
     rois += [f"how the given {' and '.join(drawn)} were made, and where they are, {BLANK}"] * bool(drawn)
+    rois += [f"by what outlines were picked by hand, {BLANK}"] * ("picked" in kinds)
     exact = ", ".join(f"{name} {version}" for name, version in versions.items())
     return {
         "Minimal": {
             "Cite workflow & platform": (True, f"{_CITED}; {_platform()}."),
             "Key settings": (True, "in the methods above."),
             "Example data": (False, f"where images for testing the workflow are, {BLANK}."),
-            "Manual ROIs": (not drawn, f"{'; '.join(rois) or 'none'}."),
+            "Manual ROIs": (not drawn and "picked" not in kinds, f"{'; '.join(rois) or 'none'}."),
             "Exact version": (True, f"{exact}."),
         },
         "Recommended": {

@@ -110,7 +110,7 @@ def methods(
         Recipe of the outlines, if known.
     known : Headline
         Headline of this result.
-    kinds : collection of {"image", "labels", "shapes"}
+    kinds : collection of {"image", "labels", "shapes", "file", "picked"}
         What the outlines come from: only images are segmented, and shapes are not traced either.
     proposal : int
         Which of the proposed recipes it is, 1 for the first; 0 if it was not proposed.

@@ -13,6 +13,7 @@ from .._types import Mask, Real
 from ..checks import expect
 from ..progress import cancellation_check
 from .ensemble import PIXEL_COLUMNS, Ensemble
+from .extract import signed_area
 from .offsets import following
 from .rasterize import covered, rasterize
 from .reasons import VANISHED, too_small
@@ -42,6 +43,8 @@ _TURN = np.pi / 8
 _MAX_UNEQUAL = 1.25
 # Standard deviation of simulated smoothing in units of its raster, at least.
 _FINENESS = 1.5
+# Outlines of which less than this share of the area is left came apart.
+_LEAST_LEFT = 0.5
 # Outlines that are rasterized together: more leave more background beside the lower ones.
 _BLOCK = 32
 # Smoothing of one unit, by which pixels are scaled.
@@ -235,6 +238,10 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
         leave_if_cancelled()
         lacking = np.sqrt(np.maximum(wanted.smoothing[row] ** 2 - own.smoothing[row] ** 2, 0))
         replace(row, _simulated(curves[row], own.pixel[row], wanted.pixel[row], lacking))
+    # What is left of one that came apart is no outline if it is smaller than what is traced by default.
+    area, least = ensemble.features["area"].to_numpy(), Recipe.min_area * wanted.pixel.prod(axis=1)
+    for index in np.flatnonzero(retraced & kept):
+        kept[index] = abs(signed_area(curves[index])) >= min(_LEAST_LEFT * area[index], least[index])
     dropped = ensemble.dropped
     if not kept.all():
         dropped[VANISHED] = dropped.get(VANISHED, 0) + int(np.count_nonzero(~kept))

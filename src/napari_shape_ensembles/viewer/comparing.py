@@ -452,11 +452,13 @@ class ComparisonTask(Task[Comparison]):
             return
         run_inputs, exclusions = None if self.shown is None else self.shown.run_inputs, self.choices.exclusions
         again = self.excluded_rows().issuperset(np.atleast_1d(rows).tolist())
-        for (side, place), ids in self._ids_by_image(rows).items():
-            layer = None if run_inputs is None else run_inputs.layers[side][place]()
-            if run_inputs is None or layer is None:
-                self.show_message("⚠ Curves can be excluded only from layers in the viewer. Run compares them again.")
-                return
+        found = self._ids_by_image(rows)
+        layers = [None if run_inputs is None else run_inputs.layers[side][place]() for side, place in found]
+        if run_inputs is None or any(layer not in self.choices.layers for layer in layers):
+            self.show_message("⚠ Curves can be excluded only from layers in the viewer. Run compares them again.")
+            return
+        for ((side, place), ids), layer in zip(found.items(), layers, strict=True):
+            assert layer is not None
             plane = run_inputs.planes[place + side * len(run_inputs.layers[0])]
             exclusions.put(layer, ids, run_inputs.recipe, plane, excluded=not again)
         exclusions.changed.emit()
@@ -481,7 +483,10 @@ class ComparisonTask(Task[Comparison]):
     # Selected curves as a group.
 
     def group_selected(self, name: str) -> None:
-        """Put the selected curves into a group of their own: as parts of their images, which these parts replace."""
+        """Put the selected curves into a group of their own: as parts of their images, which these parts replace.
+
+        Those that are excluded stay where they are, and excluded.
+        """
         shown, rows, name = self.shown, self.selection.rows, name.strip()
         if shown is None or not len(rows) or not name:
             return
@@ -490,21 +495,30 @@ class ComparisonTask(Task[Comparison]):
             self.show_message("⚠ Curves can be put into a group only from layers in the viewer: compare again.")
             return
         places = [(side, place) for side, own in enumerate(sources) for place in range(len(own))]
-        jobs = []
+        jobs, count = [], 0
         for (side, place), picked in self._ids_by_image(rows).items():
             layer, number = run_inputs.layers[side][place](), places.index((side, place))
-            if layer is None or fingerprint(layer, dims) != run_inputs.fingerprints[number]:
+            if (
+                layer is None
+                or layer not in self.choices.layers
+                or fingerprint(layer, dims) != run_inputs.fingerprints[number]
+            ):
                 self.show_message("⚠ Images have changed since the comparison: compare again, then select the curves.")
                 return
             if self.design.cell(layer, GROUP) == name:
                 self.show_message(f"⚠ These curves are in the group {name}: enter another name.")
                 return
             (out,) = self.choices.exclusions.of([layer], run_inputs.recipe, [run_inputs.planes[number]])
-            work = partial(picked_parts, sources[side][place], run_inputs.recipe, frozenset(picked), out - picked, name)
-            jobs.append((weakref.ref(layer), out - picked, work))
+            if kept := frozenset(picked - out):
+                count += len(kept)
+                work = partial(picked_parts, sources[side][place], run_inputs.recipe, kept, frozenset(out), name)
+                jobs.append((weakref.ref(layer), frozenset(out), work))
+        if not jobs:
+            self.show_message("⚠ The selected curves are left out: show them again, then put them into a group.")
+            return
         images = [(ref, out, run_inputs.recipe) for ref, out, _ in jobs]
         self.start_secondary_job(
-            partial(_all_parts, [work for *_, work in jobs]), partial(self._add_group, name, len(rows), images)
+            partial(_all_parts, [work for *_, work in jobs]), partial(self._add_group, name, count, images)
         )
 
     def _add_group(

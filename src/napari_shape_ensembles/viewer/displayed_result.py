@@ -28,6 +28,7 @@ from .inputs import (
     copy_pixels,
     fingerprint,
     inputs_of_sources,
+    origins_of,
     picked_words,
     plane_of,
     source_of,
@@ -49,7 +50,7 @@ class DisplayedResult:
     sources: Sources | None = None  #: snapshots of its layers
     path: str = ""  #: file it was opened from, or empty
     origin: str = ""  #: sentences on the origin of a result that was not computed in this session
-    kinds: tuple[str, ...] = ("image",)  #: kinds of its sources: "image", "labels", "shapes"
+    kinds: tuple[str, ...] = ("image",)  #: kinds of what was given: "image", "labels", "shapes"; "picked" by hand
 
     @classmethod
     def of_run(cls, result: Comparison, run_inputs: RunInputs, sources: Sources) -> "DisplayedResult":
@@ -64,7 +65,10 @@ class DisplayedResult:
         planes = [f"{one.name}: the {one.plane} is compared." for one in itertools.chain(*sources) if one.plane]
         notes = (*([pooled] if several else []), *planes, *picked_words(sources))
         view = comparison_view(result, sources)
-        kinds = tuple(dict.fromkeys(one.kind for one in itertools.chain(*sources)))
+        layers = [ref() for ref in itertools.chain(*run_inputs.layers)]
+        pairs = zip(itertools.chain(*sources), layers, strict=True)
+        origins = [[one.kind] if layer is None else origins_of(layer) for one, layer in pairs]
+        kinds = tuple(dict.fromkeys(itertools.chain(*origins)))
         found = run_inputs.recipe, view, notes, run_inputs.excluded, run_inputs.fingerprints, run_inputs, sources
         return cls(result, *found, kinds=kinds)
 

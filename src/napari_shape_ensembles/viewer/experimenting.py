@@ -29,7 +29,7 @@ from .inputs import (
     Sources,
     file_errors_named,
     inputs_of_sources,
-    kind_of,
+    origins_of,
     picked_words,
     pooled_name,
     trace_image,
@@ -88,7 +88,7 @@ class Answer:
         return view | {
             **({} if recipe is None else {"segmentation": recipe}),
             "images": ["" if row is None else row.name for row in rows],
-            "kinds": list(dict.fromkeys(kind_of(row) for row in rows if row is not None)),
+            "kinds": list(dict.fromkeys(kind for row in rows if row is not None for kind in origins_of(row))),
             "prints": list(run_inputs.fingerprints),
             "excluded": [sorted(ids) for ids in run_inputs.excluded],
             "notes": list(self.input_notes),

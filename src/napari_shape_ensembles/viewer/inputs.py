@@ -149,6 +149,18 @@ def kind_of(layer: "Layer | ImageRow") -> Kind:
     return "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
 
 
+def origins_of(layer: "Layer | ImageRow") -> list[str]:
+    """Return what was given for a row of the design table: the kind of the layer it is a whole part of; and "picked".
+
+    Outlines that were picked by hand, and the others of their image, are labels that were segmented, not given.
+    """
+    known = None if isinstance(layer, ImageRow) else PARTS.get(layer)
+    picked = ["picked"] * (known is not None and known.picked)
+    while known is not None and known.part == WHOLE and known.whole is not None:
+        layer, known = known.whole, PARTS.get(known.whole)
+    return [kind_of(layer), *picked]
+
+
 def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.inf) -> Source:
     """Take a snapshot of the plane that a layer shows; raise a ValueError with a remedy if it shows none.
 

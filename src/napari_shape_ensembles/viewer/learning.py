@@ -490,6 +490,15 @@ class ProposingTask(Task[Proposed]):
         names = [*PROPOSED_FIELDS, *(["min_size"] if recipe.min_size in untouched else [])]
         return replace(recipe, **{name: getattr(proposal.recipe, name) for name in names})
 
+    @property
+    def doubt(self) -> str:
+        """What makes the outlines of a proposal doubtful, if one is used; empty if nothing does."""
+        if self.result is None or not self.result.proposals or self.choices.recipe not in self.choices.proposed:
+            return ""
+        doubtful = f"{DOUBTFUL}: under By example, Click objects marks five candidates"
+        words = self.result.opposite or (doubtful if self.result.proposals[0].is_doubtful else "")
+        return f"{words[0].upper()}{words[1:]}." if words else ""
+
     def status_text(self) -> str:
         """Return the progress, the error message, or which proposal is used."""
         if self.busy:
@@ -505,10 +514,6 @@ class ProposingTask(Task[Proposed]):
         if self.recipe_with(self.result.proposals[0]) == self.choices.recipe:
             tried = counted(self.result.images, "image")
             words.insert(0, f"The best of several tried on {tried} is used: {describe_finding(best)}.")
-            if opposite := self.result.opposite:
-                words.insert(0, f"⚠ {opposite[0].upper()}{opposite[1:]}.")
-            elif self.result.proposals[0].is_doubtful:
-                words.insert(0, f"⚠ {DOUBTFUL}: under By example, Click objects marks five candidates.")
         return "\n".join(words)
 
     def keep_largest(self, on: bool) -> None:

@@ -56,9 +56,8 @@ def _outlines_step(session: Session) -> PageStatus:
         return PageStatus("look", segmentation.preview_error)
     if result is not None and result.checks.suspects:
         return PageStatus("look", checks_in_words(result)[0])
-    proposed = session.proposing.result
-    if proposed is not None and proposed.opposite and session.choices.recipe in session.choices.proposed:
-        return PageStatus("look", session.proposing.status_text())
+    if doubt := session.proposing.doubt:
+        return PageStatus("look", doubt)
     if result is not None:
         return PageStatus("done", f"{len(result.a)} and {len(result.b)} outlines.")
     if session.proposing.is_choosing:

@@ -163,6 +163,8 @@ class SegmentCurves(TaskPage):
             words = [f"<b>{counted(count, 'outline')}</b> in {escape(name)}" for name, count in listed[:_MAX_COUNTED]]
             words += [f"… and {counted(len(listed) - _MAX_COUNTED, 'layer')} more"] * (len(listed) > _MAX_COUNTED)
             rest = [] if found else ["✓ No faults found."]
+        if doubt := self.session.proposing.doubt:
+            rest = [f"⚠ {doubt}"]
         self.count.setText("<br>".join(words))
         more = [f"… and {len(found) - _MAX_LISTED} more, in the tooltip"] if len(found) > _MAX_LISTED else []
         self.verdict.setText("<br>".join(map(escape, [*found[:_MAX_LISTED], *more, *rest])))
@@ -177,7 +179,7 @@ class SegmentCurves(TaskPage):
         said = task.message or task.preview_error
         self.message.setText("" if said in found[:_MAX_LISTED] else said)  # a failure of the preview is in the verdict
         segmented = task.image.chosen() is not None  # else there are labels or curves alone
-        self._top.setRowVisible(self.layer, segmented and len(self.session.design.offered()) > 1)
+        self._top.setRowVisible(self.layer, segmented and len(task.image.offered()) > 1)
         self.sizes.setVisible(segmented and preview is not None)
         for label in (self.count, self.message):
             label.setVisible(bool(label.text()))
