@@ -264,7 +264,7 @@ def test_errors_of_pixels_on_smooth_outlines_are_those_of_the_coarser_side_in_al
         mean = np.mean(found, axis=0)
         return np.array([mean[3:6].sum(), mean[6:10].sum(), mean[10:16].sum(), mean[16:21].sum()])
 
-    _, ((coarse,), (brought,)), _ = at_one_precision([[traced(40)], [traced(60)]])
+    _, ((coarse,), (brought,)), _ = at_one_precision([[traced(80)], [traced(120)]])
     assert abs(waves(brought) / waves(coarse) - 1).max() < 0.25
 
 
