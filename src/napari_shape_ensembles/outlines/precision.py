@@ -12,7 +12,7 @@ import numpy as np
 from .._types import Mask, Real
 from ..checks import expect
 from ..progress import cancellation_check
-from .ensemble import PIXEL_COLUMNS, Ensemble
+from .ensemble import PIXEL_COLUMNS, Ensemble, areas_and_perimeters
 from .extract import signed_area
 from .offsets import following
 from .rasterize import covered, rasterize
@@ -93,8 +93,8 @@ def precision_of(ensemble: Ensemble) -> Precision:
     >>> precision_of(Ensemble([np.round(circle) * 0.5], unit="µm")).step.round(2)
     array([[0.5, 0.5]])
     """
-    features, counts = ensemble.features, np.diff(ensemble.offsets)
-    size, spacing = features["equivalent_diameter"].to_numpy(), features["perimeter"].to_numpy() / counts
+    counts, (area, perimeter) = np.diff(ensemble.offsets), areas_and_perimeters(ensemble.vertices, ensemble.offsets)
+    size, spacing = np.sqrt(4 * area / np.pi), perimeter / counts
     pixel, step = pixels_of(ensemble), np.zeros((len(ensemble), 2))
     unknown = ~pixel.any(axis=1)
     if unknown.any():
