@@ -34,6 +34,18 @@ def outlines(rng: np.random.Generator, count: int, across: float, roughness: flo
     return found
 
 
+def rectangles(rng: np.random.Generator, count: int, across: float) -> list[Outline]:
+    """Sharp rectangles of all directions, whose forms are equal."""
+    found = []
+    for _ in range(count):
+        height, width = across * np.exp(0.1 * rng.normal(size=2)) * (1.0, 1.5) / 2
+        turn = rng.uniform(0, 2 * np.pi)
+        corners = np.array([[-height, -width], [-height, width], [height, width], [height, -width]])
+        rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+        found.append(corners @ rotation.T + rng.uniform(0, 1, 2))
+    return found
+
+
 def labels(curves: list[Outline], pixel: tuple[float, float] = (1.0, 1.0), **options: object) -> Ensemble:
     """Outlines traced from labels at this pixel size."""
     scaled = [curve / pixel for curve in curves]
@@ -138,6 +150,11 @@ def cells() -> Iterator[tuple[str, Callable[[np.random.Generator, int, float], t
         yield ("closing vertex repeated to single precision", pair(lambda c: vertices(c, 100), closed), rough)
     yield ("labels of ellipses, 40 against 60 px", pair(labels, labels, 40, 1.5), 0.0)
     yield ("pixel edges of ellipses, 40 against 60 px", pair(contours, contours, 40, 1.5), 0.0)
+
+    def sharp(rng: np.random.Generator, count: int, _: float) -> tuple[Ensemble, Ensemble]:
+        return labels(rectangles(rng, count, 40)), labels(rectangles(rng, count, 60))
+
+    yield "labels of rectangles, 40 against 60 px", sharp, 0.0
 
 
 def closed(curves: list[Outline]) -> Ensemble:

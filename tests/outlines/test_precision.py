@@ -25,7 +25,7 @@ from napari_shape_ensembles import (
 from napari_shape_ensembles.comparison.precision import at_one_precision
 from napari_shape_ensembles.comparison.typical import typical_outlines, typical_rows
 from napari_shape_ensembles.io import rerun
-from napari_shape_ensembles.outlines.precision import pixels_of, precision_of, traced_again
+from napari_shape_ensembles.outlines.precision import Precision, acquired_at, pixels_of, precision_of
 from napari_shape_ensembles.outlines.rasterize import rasterize
 from napari_shape_ensembles.outlines.reasons import VANISHED
 
@@ -328,13 +328,15 @@ def test_a_real_difference_is_found_between_unequal_pixel_sizes(pooled):
     assert compare(fine[half], other, QUICK).scale.rejected
 
 
-@pytest.mark.parametrize("sigma", [(4.0, 4.0), (2.0, 5.0)])
+@pytest.mark.parametrize("sigma", [(1.0, 1.0), (0.5, 1.25)])
 def test_smoothing_again_equals_filtering_a_fine_mask(sigma):
-    """At pixels of 0.25; the reference has pixels of 0.05."""
+    """Of outlines with pixels of 1 that lack this smoothing; the reference has pixels of 0.05."""
     curve = 20 * ragged_blobs(1, seed=2, roughness=0.1)[0]
-    (smoothed,) = traced_again([curve], np.full((1, 2), 0.25), np.array([sigma]))
+    none, pixel = np.zeros((1, 2)), np.ones((1, 2))
+    own = Precision(np.full(1, 40.0), pixel, pixel, none, np.full(1, np.inf))
+    (smoothed,) = acquired_at(Ensemble([curve]), own, own._replace(smoothing=np.sqrt(1 + np.square([sigma])))).curves
     corner = curve.min(axis=0) - 5
     mask = rasterize([(curve - corner) / 0.05], tuple(np.ptp(curve, axis=0).astype(int) * 20 + 220)) > 0
-    level = gaussian_filter(mask.astype(float), 5 * np.array(sigma))
+    level = gaussian_filter(mask.astype(float), 20 * np.array(sigma))
     expected = max(find_contours(level, 0.5), key=len) * 0.05 + corner
     assert cKDTree(expected).query(smoothed)[0].max() < 0.05

@@ -228,7 +228,7 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
     # Image by image: outlines that are traced together affect each other's rounding errors, but pooling must not.
     for image in dict.fromkeys(images[edges].tolist()):
         rows = np.flatnonzero(edges & (images == image))
-        again = traced_again([curves[row] for row in rows], own.pixel[rows], np.ones((len(rows), 2)))
+        again = traced_again([curves[row] for row in rows], own.pixel[rows], np.ones(2))
         for row, curve in zip(rows.tolist(), again, strict=True):
             replace(row, curve)
     own = own._replace(smoothing=np.where(edges[:, None], own.pixel, own.smoothing))
@@ -299,7 +299,7 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
     ensemble = without_small(ensemble, (size, size))
     # Variances of Gaussian filters add up: what is left of the smoothing at the larger pixels.
     left = np.maximum(smoothing * np.sqrt(1 - (own / size) ** 2), _LEAST_SMOOTHING / 4)
-    curves = traced_again(ensemble.curves, np.full((len(ensemble), 2), size), np.tile(left, (len(ensemble), 1)))
+    curves = traced_again(ensemble.curves, np.full((len(ensemble), 2), size), left)
     rows = np.array([row for row, curve in enumerate(curves) if curve is not None], dtype=np.intp)
     tracing = ensemble.tracing | {"at_pixel_size": float(size)}
     return ensemble.derived([curve for curve in curves if curve is not None], rows, pixel_size=size, tracing=tracing)
@@ -364,39 +364,26 @@ def _simulated(curve: Real, own: Real, wanted: Real, lacking: Real) -> Real | No
 
 
 def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real | None]:
-    """Rasterize outlines at pixels of their own (N, 2), smooth by sigma (N, 2) pixels, and trace them.
+    """Rasterize outlines at pixels of their own (N, 2), smooth them by sigma (2,) of these pixels, and trace them.
 
     None for an outline that vanishes.
     """
-    found: list[Real | None] = [None] * len(curves)
+    found: list[Real | None] = []
     leave_if_cancelled = cancellation_check()
-    for alike in {tuple(pair): None for pair in sigma.tolist()}:
-        rows, width = np.flatnonzero((sigma == alike).all(axis=1)), np.array(alike)
-        # Pixels much smaller than the filter are there for the filter, not for their errors. What it leaves is held by
-        # larger ones, of which the covered share is known without a raster; it is narrower by the variance of their
-        # sides.
-        exact = bool((width >= 2).all())
-        larger = np.floor(width) if exact else np.ones(2)
-        # Smoothing of one unit in pixels of these sides.
-        scale = 1 / np.sqrt((width / larger) ** 2 - exact / 12)
-        for start in range(0, len(rows), _BLOCK):
-            leave_if_cancelled()
-            here = rows[start : start + _BLOCK]
-            scaled = [curves[row] / (larger * pixel[row]) for row in here]
-            corners = np.array([np.floor(curve.min(axis=0)) - 1 for curve in scaled])
-            ends = np.array([np.ceil(curve.max(axis=0)) + 2 for curve in scaled]) - corners
-            corners[:, 1] -= np.cumsum(ends[:, 1]) - ends[:, 1]  # beside each other
-            shape = int(ends[:, 0].max()), int(ends[:, 1].sum()) + 1
-            placed = [curve - corner for curve, corner in zip(scaled, corners, strict=True)]
-            shares = covered(placed, shape) if exact else None
-            plane = rasterize(placed, shape) if shares is None else np.zeros(shape, dtype=np.int32)
-            if shares is not None:
-                owners = np.repeat(np.arange(1, len(here) + 1, dtype=np.int32), ends[:, 1].astype(np.intp))
-                plane[:, :-1] = np.where(shares[:, :-1] > 0, owners, 0)
-            plane[0, -1] = len(here) + 1  # with a second label it is no mask, whose parts would be numbered
-            traced = traced_labels(plane, _TRACED, scale=scale.tolist(), shares=shares)
-            for label, curve in zip(traced["ids"].tolist(), traced["curves"], strict=True):
-                if label <= len(here):
-                    row = here[label - 1]
-                    found[row] = (curve / scale + corners[label - 1]) * larger * pixel[row]
+    # Smoothing of one unit in pixels of these sides.
+    scale = 1 / sigma
+    for start in range(0, len(curves), _BLOCK):
+        leave_if_cancelled()
+        sides = pixel[start : start + _BLOCK]
+        scaled = [curve / side for curve, side in zip(curves[start : start + _BLOCK], sides, strict=True)]
+        corners = np.array([np.floor(curve.min(axis=0)) - 1 for curve in scaled])
+        ends = np.array([np.ceil(curve.max(axis=0)) + 2 for curve in scaled]) - corners
+        corners[:, 1] -= np.cumsum(ends[:, 1]) - ends[:, 1]  # beside each other
+        shape = int(ends[:, 0].max()), int(ends[:, 1].sum()) + 1
+        plane = rasterize([curve - corner for curve, corner in zip(scaled, corners, strict=True)], shape)
+        plane[0, -1] = len(scaled) + 1  # with a second label it is no mask, whose parts would be numbered
+        traced = traced_labels(plane, _TRACED, scale=scale.tolist())
+        known = dict(zip(traced["ids"].tolist(), traced["curves"], strict=True))
+        for label, (corner, side) in enumerate(zip(corners, sides, strict=True), start=1):
+            found.append((known[label] / scale + corner) * side if label in known else None)
     return found
