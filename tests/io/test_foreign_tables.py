@@ -120,6 +120,7 @@ def test_what_stays_ambiguous_is_asked_for_by_name(tmp_path):
     with pytest.raises(ValueError, match="row, column and y, x are different positions"):
         read(tmp_path, two)
     assert_all(read(tmp_path, table("recording", "item"), curve_column="Recording, item"))
+    assert_all(read(tmp_path, table("recording", "item"), curve_column=["Recording", "item"]))
 
 
 def test_measures_of_vertices_are_no_features_of_curves(tmp_path):

@@ -135,7 +135,8 @@ def test_recipes_for_very_wide_images_are_within_the_allowed_range():
 
 def test_a_mask_is_unchanged():
     _, truth = discs()
-    assert np.array_equal(segment(truth > 0, method="auto"), segment(truth > 0))
+    for mask in (truth > 0, np.uint8(255) * (truth > 0), (truth > 0) * 1.0):
+        assert np.array_equal(segment(mask, method="auto"), segment(truth > 0))
 
 
 def test_a_constant_image_is_rejected_and_noise_is_not():
@@ -202,7 +203,7 @@ def test_a_proposal_lists_the_images_with_objects():
 
 def test_the_common_recipe_ignores_masks_and_uses_a_subset_of_images():
     image, truth = discs(side=120)
-    assert best_recipe([truth > 0, image], Outlines()) == proposed()[0].recipe
+    assert best_recipe([np.uint8(255) * (truth > 0), image], Outlines()) == proposed()[0].recipe
     assert best_recipe([truth > 0], Outlines(method="auto")) == Outlines()
     assert [places_tried(count) for count in (1, 4, 6, 11)] == [
         [0],

@@ -28,6 +28,7 @@ from .methods import (
 )
 from .not_image import ignored_parts
 from .recipe import Recipe, Split
+from .recognise import content_of_objects
 
 # The objects that a recipe finds, their measures, and the center and area of each.
 _Tried: TypeAlias = tuple[Labels, dict[str, float], Real]
@@ -433,7 +434,7 @@ def best_recipe(images: Sequence[ArrayLike], recipe: Any, warn: Callable[[str], 
     """
     if recipe.find is not None:
         return replace(recipe, method="otsu", find=pinned(recipe.find))  # the method is ignored
-    grey = [image for image in images if np.asarray(image).dtype != bool and not reason_not_tried(image, recipe)]
+    grey = [one for one in images if content_of_objects(one) != "mask" and not reason_not_tried(one, recipe)]
     proposals = ranked_proposals(grey, recipe) if grey else []
     if words := opposite_contrast(proposals, [f"image {number}" for number in range(1, len(grey) + 1)]):
         warn(words)

@@ -38,6 +38,7 @@ from qtpy.QtWidgets import (
 
 from ...comparison.design import GROUP, IMAGE
 from ...io.calibration import Calibration, read_calibration
+from ...outlines.recognise import content_of_objects
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
 from ...words import counted
@@ -63,7 +64,6 @@ from ..panels.widgets import (
     tip,
     wrapped_label,
 )
-from ..segmenting import content_of_objects
 from ..session import Session
 from ..splitting import SplitOption, split_options
 from ..task import JobRunner, JobSteps
