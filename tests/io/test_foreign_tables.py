@@ -332,6 +332,20 @@ def test_the_same_objects_in_two_channels_count_once(tmp_path):
     assert (len(found.ensemble), len(set(found.ensemble.images)), remark) == (24, 1, "")
 
 
+def test_classes_of_which_one_lies_within_another_are_told(tmp_path):
+    cells = table("image", "id").drop(columns="image")
+    cells["id"] = np.arange(len(cells)) // 40
+    means = cells.groupby("id")[["x", "y"]].transform("mean")
+    nuclei = cells.assign(id=cells["id"] + 12, **{name: (cells[name] + means[name]) / 2 for name in ("x", "y")})
+    frame = pd.concat([cells.assign(kind="cell"), nuclei.assign(kind="nucleus")])
+    found, remark = one_frame(read(tmp_path, frame))
+    assert len(found.ensemble) == 24
+    assert "those of nucleus lie within others" in remark
+    assert "kind = nucleus" in remark
+    beside = frame.assign(x=frame["x"] + 1e4 * (frame["kind"] == "nucleus"))
+    assert one_frame(read(tmp_path, beside))[1] == ""
+
+
 @pytest.mark.parametrize("column", ["Position Z", "z_um", "vertex_z", "zpos"])
 def test_a_third_coordinate_is_known_by_its_name(tmp_path, column):
     frame = table().assign(**{column: lambda one: np.sin(one.x)})
