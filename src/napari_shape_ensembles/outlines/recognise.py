@@ -90,14 +90,6 @@ def content_of(image: ArrayLike) -> Content:
     return "classes" if values[-1] <= _MAX_CLASS else "grey"
 
 
-def content_of_objects(image: ArrayLike) -> Content:
-    """Return the content of an image; a mask of specks, such as a halftone, counts as gray levels."""
-    pixels = np.asarray(image)
-    content = content_of(pixels)
-    specks = content == "mask" and np.count_nonzero(pixels > 0) < _MIN_COMPONENT_PX * ndimage.label(pixels > 0)[1]
-    return "grey" if specks else content
-
-
 def _may_be_labels(pixels: NDArray[Any]) -> bool:
     """Whether integers are labels of small objects, if that is what they are said to be: pieces of two pixels or more.
 

@@ -24,7 +24,7 @@ from ..inspection.ranking import Inspection, disagreement, disputed
 from ..inspection.reviewing import Entry
 from ..inspection.suspects import Ticks
 from ..outlines import Outlines
-from ..outlines.recognise import Content, content_of_objects
+from ..outlines.recognise import Content
 from .camera_flight import move_camera, view_of
 from .choices import Choices
 from .inputs import ACCEPTED, Ref, Source, Sources, fingerprint, is_own, plane_of, trace
@@ -40,6 +40,7 @@ from .review_files import (
     write_corrected_files,
 )
 from .review_layers import LayerPlane, ReviewLayers, both_layers, fill_by_score, image_under
+from .segmenting import content_of_objects
 from .shapes_writer import write_shapes
 from .task import Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_at, is_under_pointer, pixels_at, rows_and_columns

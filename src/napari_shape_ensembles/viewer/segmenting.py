@@ -20,11 +20,12 @@ from napari.layers import Image, Labels, Layer, Shapes
 from napari.utils.colormaps import Colormap
 from numpy.typing import NDArray
 from psygnal import Signal
+from scipy import ndimage
 from skimage.segmentation import find_boundaries, relabel_sequential
 
 from ..comparison import COLORINGS, unusual_outlines
 from ..comparison.display import DEFAULT_PERCENTILE
-from ..outlines import Ensemble, Outlines, Quality, objects_of_classes, quality
+from ..outlines import Ensemble, Outlines, Quality, content_of, objects_of_classes, quality
 from ..outlines.finders import model_of
 from ..outlines.gate import Finding
 from ..outlines.learned import PixelFeatures
@@ -33,7 +34,7 @@ from ..outlines.not_image import NotImage
 from ..outlines.proposals import best_recipe
 from ..outlines.reasons import AT_BORDER, MASKED, Reason, too_small
 from ..outlines.recipe import TILINGS
-from ..outlines.recognise import Content, as_labels, content_of_objects, drawn_outlines
+from ..outlines.recognise import Content, as_labels, drawn_outlines
 from ..outlines.tracing import has_holes, label_plane
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
@@ -52,6 +53,7 @@ LabelImage = NDArray[np.integer]
 _MAX_UNDRAFTED_PX, _DRAFT_PX, _SECOND_DRAFT_PX = 1024, 400, 1600
 # Size of the feature cache in bytes; the features of a gray level image of 1024 × 1024 pixels take 90 MB.
 _CACHE_BYTES = 1.5e9
+_MIN_COMPONENT_PX = 10  # minimum mean size of the components of a mask of objects, in pixels
 _KEPT, _LEFT_OUT = 1, 2
 _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segmentation preview", interpolation="zero")
 # Debounce of changes before a preview starts, in milliseconds.
@@ -673,6 +675,13 @@ def contents_of(sources: Mapping[Ref, Source]) -> dict[Ref, Content]:
     """Return the contents of images that contain labels, a mask or classes."""
     contents = {ref: content_of_objects(source.data) for ref, source in sources.items() if source.kind == "image"}
     return {ref: content for ref, content in contents.items() if content != "grey"}
+
+
+def content_of_objects(image: NDArray[Any]) -> Content:
+    """Return the content of an image; a mask of single bright pixels counts as gray levels."""
+    content = content_of(image)
+    few = content == "mask" and np.count_nonzero(image) < _MIN_COMPONENT_PX * ndimage.label(image)[1]
+    return "grey" if few else content
 
 
 @dataclass(frozen=True)

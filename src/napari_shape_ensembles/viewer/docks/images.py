@@ -38,7 +38,6 @@ from qtpy.QtWidgets import (
 
 from ...comparison.design import GROUP, IMAGE
 from ...io.calibration import Calibration, read_calibration
-from ...outlines.recognise import content_of_objects
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
 from ...words import counted
@@ -64,6 +63,7 @@ from ..panels.widgets import (
     tip,
     wrapped_label,
 )
+from ..segmenting import content_of_objects
 from ..session import Session
 from ..splitting import SplitOption, split_options
 from ..task import JobRunner, JobSteps
