@@ -22,7 +22,8 @@ from pathlib import Path
 
 import napari
 import numpy as np
-from qtpy.QtCore import QEventLoop, QTimer
+from qtpy.QtCore import QEventLoop, Qt, QTimer
+from qtpy.QtGui import QTextDocumentFragment
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
@@ -117,7 +118,12 @@ def seen(page):
     ]
     controls = [one for one in parts if isinstance(one, CONTROLS) and one not in inner]
     texts = [one.currentText() if isinstance(one, QComboBox) else one.text() for one in parts if hasattr(one, "text")]
-    return len(controls), sum(len((text or "").split()) for text in texts)
+    return len(controls), sum(len(plain(text or "").split()) for text in texts)
+
+
+def plain(text):
+    """The text of a label without its markup."""
+    return QTextDocumentFragment.fromHtml(text).toPlainText() if Qt.mightBeRichText(text) else text
 
 
 def are_outlined(bench, images):
@@ -144,6 +150,10 @@ def powder(walk):
     trust = bench.pages["Trust"].show_tab(0)
     walk.click(trust.run_button, lambda: session.trust.result is not None and not session.trust.busy, "other choices")
     print(trust.sentence.text(), trust.exceptions.text())
+    while session.checking.busy or not session.comparison.result.checks.tried:
+        walk.loop(10)
+    walk.key("alt+3", lambda: bench.step == "Answer", "the answer after its checks (Alt+3)")
+    print(page.checks.text())
 
 
 def in_front(widget):
