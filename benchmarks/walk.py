@@ -150,10 +150,16 @@ def powder(walk):
     trust = bench.pages["Trust"].show_tab(0)
     walk.click(trust.run_button, lambda: session.trust.result is not None and not session.trust.busy, "other choices")
     print(trust.sentence.text(), trust.exceptions.text())
-    while session.checking.busy or not session.comparison.result.checks.tried:
+    checked(walk)
+
+
+def checked(walk):
+    """Show the answer after the checks in the background."""
+    bench, session = walk.bench, walk.bench.session
+    while session.checking.busy or session.trust.busy or not session.comparison.result.checks.tried:
         walk.loop(10)
     walk.key("alt+3", lambda: bench.step == "Answer", "the answer after its checks (Alt+3)")
-    print(page.checks.text())
+    print(bench.pages["Answer"].suspects.label.text(), bench.pages["Answer"].checks.text())
 
 
 def in_front(widget):
@@ -219,6 +225,8 @@ def replicates(walk):
     walk.click(bench.next, lambda: are_outlined(bench, count), f"look at the outlines of {count}")
     walk.click(bench.next, lambda: has_answer(session.comparison), "compare")
     print(session.comparison.unanswered or session.comparison.result.summary().splitlines()[0])
+    if session.comparison.result is not None:
+        checked(walk)
 
 
 def has_answer(comparison):

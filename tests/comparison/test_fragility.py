@@ -36,9 +36,12 @@ def test_nothing_is_said_of_a_row_that_was_not_repeated(result):
 def test_a_row_is_fragile_if_more_than_a_quarter_of_other_choices_change_it(result, same, fragile):
     checked = with_checks(result, same=same, tried=20, exceptions=("scale differs only up to rank 50",))
     assert is_fragile(checked) is fragile
-    words = f"The answer is the same with {same} of 20 other choices of recipe and settings"
+    words = f"The answer is the same with {same} of 20 other choices"
     fragile_words = ("The answer is fragile.",) if fragile else ()
-    assert checks_in_words(checked) == (f"{words} (scale differs only up to rank 50).", *fragile_words)
+    assert checks_in_words(checked) == (
+        f"{words} of recipe and settings (scale differs only up to rank 50).",
+        *fragile_words,
+    )
     assert checks_in_words(checked, briefly=True) == (f"{words}.", *fragile_words)
 
 
@@ -50,7 +53,7 @@ def test_a_row_is_fragile_if_a_single_outline_decides_it(result):
     unclear = with_checks(result, without=(Without("two", "7", "inconclusive"),))
     assert not unclear.fragile
     same = (
-        "without any one of the 1 outlines farthest from the mean, and with 8 of 9 other choices of recipe and settings"
+        "without any of the 1 outlines farthest from the mean, and with 8 of 9 other choices of recipe and settings"
     )
     checked = with_checks(result, without=(Without("two", "7", "1∧0"),), same=8, tried=9)
     assert checks_in_words(checked) == (f"The answer is the same {same}.",)

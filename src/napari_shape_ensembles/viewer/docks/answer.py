@@ -88,7 +88,7 @@ class AnswerPage(TaskPage):
             "Write figures, a methods paragraph with QUAREP-LiMi's checklist, tables of objects and images, the script "
             "and the result to a folder; of all groups",
         )
-        self.numbers = Section("Numbers, curves and files", column(self.color_by.limit, results))
+        self.numbers = Section("Numbers, curves, files", column(self.color_by.limit, results))
         self.reference = ReferencePanel(self)
         self.of_reference = Section("Compare with a reference", self.reference)
         self.settings_form = Form(session.choices.settings, folded=("Advanced",))
@@ -180,14 +180,15 @@ class AnswerPage(TaskPage):
             results.show_result(shown)
             if result is not None:
                 notes = len(results.warnings.text().splitlines())
-                self.row.rename(f"Truth table and estimates: {ROW_WORDS[result.case]}")
-                self.numbers.rename(f"Numbers, curves and files{f' (⚠ {notes})' if notes else ''}")
-        colored = result, task.color_by, task.percentile
+                self.row.rename(f"Estimates, truth table: {ROW_WORDS[result.case]}")
+                self.numbers.rename(f"Numbers, curves, files{f' (⚠ {notes})' if notes else ''}")
+        drawn = None if task.busy and task.is_new_result else result  # its curves are still being added
+        colored = drawn, task.color_by, task.percentile
         if colored != self._colored:
             self._colored = colored
-            self.color_by.setVisible(result is not None)
-            if result is not None:
-                self.color_by.show_colors(task.color_by, task.percentile, result)
+            self.color_by.setVisible(drawn is not None)
+            if drawn is not None:
+                self.color_by.show_colors(task.color_by, task.percentile, drawn)
         results.show_state(busy=task.busy, stale=not self.stale.isHidden())
         for part in (self.row, self.numbers):
             part.setVisible(result is not None)
