@@ -52,9 +52,7 @@ def test_a_row_is_fragile_if_a_single_outline_decides_it(result):
     assert checks_in_words(checked)[0] == "Without outline 7 of two the answer is: no difference was detected."
     unclear = with_checks(result, without=(Without("two", "7", "inconclusive"),))
     assert not unclear.fragile
-    same = (
-        "without any of the 1 outlines farthest from the mean, and with 8 of 9 other choices of recipe and settings"
-    )
+    same = "without any of the 1 outlines farthest from the mean, and with 8 of 9 other choices of recipe and settings"
     checked = with_checks(result, without=(Without("two", "7", "1∧0"),), same=8, tried=9)
     assert checks_in_words(checked) == (f"The answer is the same {same}.",)
 

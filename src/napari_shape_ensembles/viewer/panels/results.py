@@ -50,9 +50,7 @@ class ResultsPanel(QWidget):
             "Test whether undulation and scale depend on each other, and compare again with other archetypes; "
             "takes about five times as long as the comparison",
         )
-        self.reference = button(
-            "Compare with a &reference", "Judge each image by those of one group, or a saved reference"
-        )
+        self.reference = button("&Use a reference", "Judge each image by a group, or by a saved reference")
         self.nulls = Section("Null distributions", column(*self.null_plots.values()), folded=False)
         self.settings = Section("Settings used", self.used)
         grid = QGridLayout()
