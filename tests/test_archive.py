@@ -245,10 +245,16 @@ def test_a_zip_bomb_is_rejected_unread(tmp_path):
 EARLY = b"PK\x05\x06" + bytes(8) + b"\x2e\x00\x00\x00\xff\xff\xff\x7f\x00\x00"
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x05\x06", b"no zip at all" * 100, EARLY])
+@pytest.mark.parametrize("content", [b"PK\x05\x06", b"no zip at all" * 100, EARLY])
 def test_files_that_are_not_zip_are_rejected(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(ValueError, match="damaged, or not a valid test tree file"):
+        read(tmp_path / "file")
+
+
+def test_an_empty_file_is_called_empty(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=r"^file is empty \(0 bytes\): export or copy it again$"):
         read(tmp_path / "file")
 
 

@@ -224,6 +224,8 @@ def errors_named(path: StrPath, kind: str) -> Iterator[None]:
         # Libraries raise an OSError without a number for content, the system one of an invalid seek.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
+        if Path(path).is_file() and not Path(path).stat().st_size:
+            raise ContentError(f"{name} is empty (0 bytes): export or copy it again") from error
         what = str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
         raise ContentError(f"{name} is damaged, or not a valid {kind} ({what[:300]})") from error
 
