@@ -80,7 +80,7 @@ def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick
     assert first == answer["summary"]
     assert heading.split() == ["quantity", "large", "over", "one", "95", "%", "interval", "p", "adjusted", "p"]
     assert [row["quantity"] for row in answer["estimates"]] == [row.split("  ")[0] for row in rows]
-    assert last.startswith("It holds for these two images")
+    assert last.startswith("One image a side cannot show")
     assert answer["case"] == "1∧0"
     assert answer["scale"]["parts"].keys() == {
         "mean size",
