@@ -12,6 +12,7 @@ from ..outlines.units import conversion_factor
 from ..words import counted
 from .inputs import pixel_size_of
 from .session import Session
+from .studying import StudyTask
 from .task import Task
 from .world import drawn_axes
 
@@ -89,7 +90,7 @@ def _why_step(session: Session) -> PageStatus:
 
 
 def _trust_step(session: Session) -> PageStatus:
-    tasks = session.trust, session.landscape, session.smoothing
+    tasks: tuple[StudyTask[Any], ...] = session.trust, session.landscape, session.smoothing
     states = [_status_of_task(task) for task in tasks]
     for place, task in enumerate(tasks):
         if states[place].state == "done" and task.is_partial:
