@@ -649,6 +649,8 @@ def test_comparing_needs_two_layers(model, qtbot, shown):
     model.layers.clear()
     bench.show_page(1)
     assert bench.next.isEnabled()  # to the existing result
+    model.add_image(spots(1, rows=3), name="alone")
+    qtbot.waitUntil(lambda: bench.next.isEnabled() and bench.next.text().startswith("Make"))  # it is in no result
 
 
 def test_a_single_image_becomes_labels_and_outlines_colored_by_how_unusual_they_are(model, qtbot, shown):

@@ -65,7 +65,7 @@ def gaussian(sigma, radius):
     return weights / weights.sum()
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def _weighted_sum(target, source, stride, weights):
     """Set target[j] to the sum of weights[k] source[j + k stride] over k, four terms at a time."""
     count, step = len(target), 4
@@ -148,13 +148,13 @@ def _segments(level, begins, ends, starting):
     `starting` maps an edge to the segment that starts there.
     """
     rows, columns = level.shape
-    count = 0
+    count, cases = 0, np.empty(columns - 1, np.uint8)
     for i in range(rows - 1):
-        upper, lower = level[i], level[i + 1]
-        case = 2 * (upper[0] > 0.5) + 8 * (lower[0] > 0.5)
+        a, b, c, d = level[i, :-1], level[i, 1:], level[i + 1, :-1], level[i + 1, 1:]
         for j in range(columns - 1):
-            # The right corners of one cell are the left ones of the next.
-            case = (case >> 1 & 5) + 2 * (upper[j + 1] > 0.5) + 8 * (lower[j + 1] > 0.5)
+            cases[j] = (a[j] > 0.5) | (b[j] > 0.5) << 1 | (c[j] > 0.5) << 2 | (d[j] > 0.5) << 3
+        for j in range(columns - 1):
+            case = cases[j]
             if case == 0 or case == 15:
                 continue
             first = 2 * (i * columns + j)
