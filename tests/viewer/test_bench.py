@@ -117,8 +117,8 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     wait_until_idle(session.explanation, qtbot)
     qtbot.waitUntil(lambda: session.explanation.result is not None)
     assert answer.verdict.sentence.text().startswith("These two images differ. large's outlines are larger: 1.")
-    assert "a difference between conditions cannot be shown" in answer.verdict.beside.text()
-    assert answer.row.heading.text().startswith("▸  Truth table: scale differs")
+    assert "One image a side cannot show a difference" in answer.verdict.beside.text()
+    assert answer.row.heading.text().startswith("▸  Estimates, truth table: scale differs")
     assert cells(viewer) == {
         (0, 0): {"small", "small curves"},
         (0, 1): {"large", "large curves"},
@@ -651,6 +651,8 @@ def test_comparing_needs_two_layers(model, qtbot, shown):
     model.layers.clear()
     bench.show_page(1)
     assert bench.next.isEnabled()  # to the existing result
+    model.add_image(spots(1, rows=3), name="alone")
+    qtbot.waitUntil(lambda: bench.next.isEnabled() and bench.next.text().startswith("Make"))  # it is in no result
 
 
 def test_a_single_image_becomes_labels_and_outlines_colored_by_how_unusual_they_are(model, qtbot, shown):
