@@ -22,7 +22,8 @@ from pathlib import Path
 
 import napari
 import numpy as np
-from qtpy.QtCore import QEventLoop, QTimer
+from qtpy.QtCore import QEventLoop, Qt, QTimer
+from qtpy.QtGui import QTextDocumentFragment
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
@@ -117,7 +118,12 @@ def seen(page):
     ]
     controls = [one for one in parts if isinstance(one, CONTROLS) and one not in inner]
     texts = [one.currentText() if isinstance(one, QComboBox) else one.text() for one in parts if hasattr(one, "text")]
-    return len(controls), sum(len((text or "").split()) for text in texts)
+    return len(controls), sum(len(plain(text or "").split()) for text in texts)
+
+
+def plain(text):
+    """The text of a label without its markup."""
+    return QTextDocumentFragment.fromHtml(text).toPlainText() if Qt.mightBeRichText(text) else text
 
 
 def are_outlined(bench, images):
@@ -144,6 +150,16 @@ def powder(walk):
     trust = bench.pages["Trust"].show_tab(0)
     walk.click(trust.run_button, lambda: session.trust.result is not None and not session.trust.busy, "other choices")
     print(trust.sentence.text(), trust.exceptions.text())
+    checked(walk)
+
+
+def checked(walk):
+    """Show the answer after the checks in the background."""
+    bench, session = walk.bench, walk.bench.session
+    while session.checking.busy or session.trust.busy or not session.comparison.result.checks.tried:
+        walk.loop(10)
+    walk.key("alt+3", lambda: bench.step == "Answer", "the answer after its checks (Alt+3)")
+    print(bench.pages["Answer"].suspects.label.text(), bench.pages["Answer"].checks.text())
 
 
 def in_front(widget):
@@ -209,6 +225,8 @@ def replicates(walk):
     walk.click(bench.next, lambda: are_outlined(bench, count), f"look at the outlines of {count}")
     walk.click(bench.next, lambda: has_answer(session.comparison), "compare")
     print(session.comparison.unanswered or session.comparison.result.summary().splitlines()[0])
+    if session.comparison.result is not None:
+        checked(walk)
 
 
 def has_answer(comparison):

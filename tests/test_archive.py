@@ -127,7 +127,7 @@ def test_a_full_disk_keeps_the_old_file(tmp_path, monkeypatch):
         os.write(os.open("/dev/full", os.O_WRONLY), b"x")
 
     monkeypatch.setattr(os, "fsync", refuse)
-    with pytest.raises(OSError, match="No space left"), replacing(path) as file:
+    with pytest.raises(OSError, match=r"No space left on device: .*file"), replacing(path) as file:
         file.write(b"new")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]
@@ -245,10 +245,16 @@ def test_a_zip_bomb_is_rejected_unread(tmp_path):
 EARLY = b"PK\x05\x06" + bytes(8) + b"\x2e\x00\x00\x00\xff\xff\xff\x7f\x00\x00"
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x05\x06", b"no zip at all" * 100, EARLY])
+@pytest.mark.parametrize("content", [b"PK\x05\x06", b"no zip at all" * 100, EARLY])
 def test_files_that_are_not_zip_are_rejected(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(ValueError, match="damaged, or not a valid test tree file"):
+        read(tmp_path / "file")
+
+
+def test_an_empty_file_is_called_empty(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=r"^file is empty \(0 bytes\): export or copy it again$"):
         read(tmp_path / "file")
 
 

@@ -18,7 +18,7 @@ import napari_shape_ensembles
 from command_line import COMMAND, run
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare, content_of
-from napari_shape_ensembles.archive import write_archive
+from napari_shape_ensembles.archive import write_archive, write_bytes
 from napari_shape_ensembles.comparison.answer import in_one_line
 from napari_shape_ensembles.console import echo, echo_error
 from napari_shape_ensembles.io import (
@@ -80,7 +80,7 @@ def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick
     assert first == answer["summary"]
     assert heading.split() == ["quantity", "large", "over", "one", "95", "%", "interval", "p", "adjusted", "p"]
     assert [row["quantity"] for row in answer["estimates"]] == [row.split("  ")[0] for row in rows]
-    assert last.startswith("It holds for these two images")
+    assert last.startswith("One image a side cannot show")
     assert answer["case"] == "1∧0"
     assert answer["scale"]["parts"].keys() == {
         "mean size",
@@ -910,15 +910,24 @@ def test_the_list_of_missing_objects_of_an_earlier_run_is_removed(tmp_path):
     assert {path.name for path in (tmp_path / "r").glob("*.csv")} == {"x.suspects.csv"}
 
 
-def test_files_of_an_aborted_run_may_be_overwritten(tmp_path):
+def test_an_aborted_run_leaves_the_files_of_the_run_before(tmp_path):
+    def write(folder, content, fails=False):
+        with recording_outputs(folder, ["a.csv", "b.csv", "mine.csv"]) as written:
+            write_bytes(folder / "a.csv", content)
+            if fails:
+                raise OSError("the disk is full")
+            write_bytes(folder / "b.csv", content)
+            written += [folder / "a.csv", folder / "b.csv"]
+
     (tmp_path / "mine.csv").write_text("mine")
-
-    def write():
-        (tmp_path / "a.csv").write_text("half")
-        raise OSError("the disk is full")
-
-    with pytest.raises(OSError, match="disk"), recording_outputs(tmp_path, ["a.csv", "b.csv", "mine.csv"]):
-        write()
+    write(tmp_path, b"before")
+    names = {path.name for path in tmp_path.iterdir()}
+    with pytest.raises(OSError, match="disk"):
+        write(tmp_path, b"after", fails=True)
+    assert {path.name for path in tmp_path.iterdir()} == names == {"a.csv", "b.csv", "mine.csv", OUTPUT_MANIFEST}
+    assert (tmp_path / "a.csv").read_bytes() == b"before"
+    refuse_overwriting([tmp_path / "a.csv", tmp_path / "b.csv"])
+    write(tmp_path, b"after")
     refuse_overwriting([tmp_path / "a.csv", tmp_path / "b.csv"])
     with pytest.raises(ValueError, match=r"mine\.csv already exists"):
         refuse_overwriting([tmp_path / "mine.csv"])
@@ -964,14 +973,14 @@ def test_files_of_an_interrupted_experiment_are_overwritten(tmp_path, images, mo
 
 
 @pytest.mark.parametrize(
-    ("command", "stopped_at", "left"),
+    ("command", "stopped_at"),
     [
-        ("compare", "napari_shape_ensembles.io.results.write_table", None),
-        ("segment", "napari_shape_ensembles.io.segmented.write_bytes", "one.curves.csv"),
-        ("annotators", "napari_shape_ensembles.io.corrected.write_labels", "pairs.csv"),
+        ("compare", "napari_shape_ensembles.io.results.write_table"),
+        ("segment", "napari_shape_ensembles.io.segmented.write_bytes"),
+        ("annotators", "napari_shape_ensembles.io.corrected.write_labels"),
     ],
 )
-def test_a_run_interrupted_while_writing_can_be_repeated(tmp_path, images, monkeypatch, command, stopped_at, left):
+def test_a_run_interrupted_while_writing_leaves_nothing(tmp_path, images, monkeypatch, command, stopped_at):
     quick = ["--set", "landmarks=50", "--set", "permutations=99"] if command == "compare" else []
     files = [images / "one.ome.tif", images / "two.ome.tif"]
     if command == "annotators":
@@ -986,7 +995,7 @@ def test_a_run_interrupted_while_writing_can_be_repeated(tmp_path, images, monke
     with monkeypatch.context() as stopped:
         stopped.setattr(stopped_at, interrupt)
         assert run(*given).exit_code != 0
-    assert left is None or (tmp_path / "r" / left).is_file()  # the files of a comparison are written together
+    assert not [*(tmp_path / "r").glob("*")]  # the files of a run are written together
     done = run(*given)
     assert done.exit_code == 0, done.stderr
 

@@ -78,27 +78,42 @@ def replacing(path: StrPath) -> Iterator[BinaryIO]:
             drafts[draft] = target
         else:
             os.replace(draft, target)
-    except BaseException:
+    except BaseException as error:
         draft.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and not error.filename:
+            error.filename = str(target)  # a full disk is reported without it
         raise
 
 
 @contextmanager
-def all_or_none() -> Iterator[None]:
+def all_or_none() -> Iterator[Mapping[Path, Path]]:
     """Replace the files that are written within the block together, at its end; none of them after an error.
 
-    So a full disk does not leave files of two runs side by side.
+    So a full disk does not leave files of two runs side by side. A block within another ends with that one.
+
+    Yields
+    ------
+    mapping of Path to Path
+        Each complete draft, and the resolved path that it will replace.
     """
+    if (outer_drafts := _DRAFTS.get()) is not None:
+        yield outer_drafts
+        return
     drafts: dict[Path, Path] = {}
     outer = _DRAFTS.set(drafts)
     try:
-        yield
+        yield drafts
         for draft, target in drafts.items():
             os.replace(draft, target)
     finally:
         _DRAFTS.reset(outer)
         for draft in drafts:
             draft.unlink(missing_ok=True)
+
+
+def is_written(path: StrPath) -> bool:
+    """Whether there is a file, or will be at the end of `all_or_none`."""
+    return Path(path).is_file() or Path(os.path.realpath(path)) in (_DRAFTS.get() or {}).values()
 
 
 def write_bytes(path: StrPath, content: bytes) -> None:
@@ -224,6 +239,8 @@ def errors_named(path: StrPath, kind: str) -> Iterator[None]:
         # Libraries raise an OSError without a number for content, the system one of an invalid seek.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
+        if Path(path).is_file() and not Path(path).stat().st_size:
+            raise ContentError(f"{name} is empty (0 bytes): export or copy it again") from error
         what = str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
         raise ContentError(f"{name} is damaged, or not a valid {kind} ({what[:300]})") from error
 

@@ -361,7 +361,7 @@ def compare(
     with _running("comparing", dask) as client:
         samples, files, reading = _samples((a, b), reading, groups)
         if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG_SECONDS:
-            echo_error(f"note: the comparison is expected to take {duration(expected)}")
+            _note(f"the comparison is expected to take {duration(expected)}")
         result = compare_ensembles(
             *samples, reading.settings.analysis, replicate=replicate, scratch=scratch, client=client
         )
@@ -371,7 +371,7 @@ def compare(
     _write_table(table, result)
     _tell(result)
     if position:
-        echo_error(f"note: {position_dependence(result).sentence()}")
+        _note(position_dependence(result).sentence())
     raise typer.Exit(_EXIT_DIFFERS if fail_on and hit(result, fail_on) else 0)
 
 
@@ -415,7 +415,7 @@ def experiment(
 
     if not (isfinite(margin) and margin > 0):
         raise ContentError(f"--margin {margin:g}: give a positive ratio, such as 0.1 for 10 %")
-    images = images_of_design(design, pattern, labels=bool(reading.labels), tell=reading.tell)
+    images = images_of_design(design, pattern, labels=bool(reading.labels), tell=_note)
     options: dict[str, Any] = {"given": given or (), "interactions": interaction or (), "margin": margin}
     options |= {"control": control, "correction": str(correction), "dask": dask, "table": table, "force": force}
     _run_experiment(images, reading, out, [design, *images.paths], **options)
@@ -436,7 +436,7 @@ def pairs(
 
     from .io.design import DesignImages
 
-    paths = files_of(folder, groups=True, labels=bool(reading.labels), tell=reading.tell)
+    paths = files_of(folder, groups=True, labels=bool(reading.labels), tell=_note)
     if len(paths) < 2:
         raise ContentError(f"{folder}: all pairs need at least two images, not {len(paths)}")
     images = DesignImages(paths, pd.DataFrame({"group": distinct_names(paths)}), [], {})
@@ -471,7 +471,7 @@ def _run_experiment(
     _check_outputs(out, names, inputs, force, table)
     before = (*checked.notes, *checked.forecast(reading.settings.analysis))
     for sentence in before:
-        echo_error(f"note: {sentence}")
+        _note(sentence)
     reading = replace(reading, pixel_sizes={**reading.pixel_sizes, **images.pixel_sizes})
     with _running("experiment", dask) as client:
         ensembles, reading = read_images(images.paths, reading, images.parts)
@@ -508,7 +508,7 @@ def rerun(
     with _running("rerunning"):
         found = run_again(result, folder=inputs, memory=memory)
     for note in found.notes:
-        echo_error(f"note: {note}")
+        _note(note)
     for number in found.numbers:
         now = f", now {number.again}" if number.verdict == DIFFERS else ""
         where = f" ({number.where})" if number.where else ""
@@ -584,7 +584,7 @@ def segment(
     paths = [
         path
         for place in images
-        for path in files_of(place, groups=True, labels=bool(reading.labels), images=True, tell=reading.tell)
+        for path in files_of(place, groups=True, labels=bool(reading.labels), images=True, tell=_note)
     ]
     paths = list(dict.fromkeys(paths))
     found_in = [(path, name, part) for path, name in zip(paths, distinct_names(paths), strict=True)
@@ -674,7 +674,7 @@ def inspect(
     if seen is not None and len(ranking):
         echo(f"{counted(len(tables[1]), 'object')} without a label")
     elif seen is not None:
-        echo_error("note: objects without a label are recognized by those with one: there are none")
+        _note("objects without a label are recognized by those with one: there are none")
 
 
 def _inspect_outlines(path: Path, out: Path, ticks: Path | None, first: int, memory: float | None, force: bool) -> None:
@@ -723,14 +723,14 @@ def _warn_of_unusual_values(path: Path, pixels: Any) -> None:
     from .outlines import content_of
 
     if not pixels.any():
-        echo_error(f"note: {path.name} has no labels: every pixel is 0")
+        _note(f"{path.name} has no labels: every pixel is 0")
     elif content_of(pixels) == "grey":
-        echo_error(
-            f"note: {path.name} looks like an intensity image; each gray level is treated as a label. Is it "
+        _note(
+            f"{path.name} looks like an intensity image; each gray level is treated as a label. Is it "
             "the image instead of the labels?"
         )
     if below := int((pixels < 0).sum()):
-        echo_error(f"note: {path.name}: {counted(below, 'pixel')} with negative labels are treated as background")
+        _note(f"{path.name}: {counted(below, 'pixel')} with negative labels are treated as background")
 
 
 @command()
@@ -762,7 +762,7 @@ def annotators(
     stated = [one.calibration for one in planes if one.calibration.unit != "pixel"]
     size = next(iter(stated), planes[0].calibration)
     if len({(one.scale, one.unit) for one in stated}) > 1:
-        echo_error(f"note: the files state different pixel sizes: the consensus has {size}")
+        _note(f"the files state different pixel sizes: the consensus has {size}")
     with _running("comparing annotators"):
         found = compared(
             dict(zip(distinct_names(labels), [one.pixels for one in planes], strict=True)), min_iou=min_iou
@@ -913,11 +913,7 @@ def judge(
     from .comparison import Reference
     from .io.references import JUDGEMENT, judged_files, write_judgement
 
-    paths = [
-        path
-        for place in images
-        for path in files_of(place, groups=True, labels=bool(reading.labels), tell=reading.tell)
-    ]
+    paths = [path for place in images for path in files_of(place, groups=True, labels=bool(reading.labels), tell=_note)]
     _check_outputs(out, JUDGEMENT, [reference, *paths], force)
     with _running("judging"):
         kind = Reference.load(reference, memory=reading.memory)
@@ -930,7 +926,7 @@ def judge(
         alarms = chart["name"][chart["alarm"]]
         echo(f"control chart: {f'alarm from {alarms.iloc[0]} on' if len(alarms) else 'no alarm'}")
     for warning in kind.warnings:
-        echo_error(f"note: {warning}")
+        _note(warning)
     verdicts = {*table["differs"].fillna(Unlike.inconclusive)}
     hits = {Unlike.differs: {"form", "scale", "both"}, Unlike.form: {"form", "both"}, Unlike.scale: {"scale", "both"}}
     failed = any(verdicts & hits.get(answer, {answer.value}) for answer in fail_on or ())
@@ -1002,6 +998,10 @@ def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
             written.append(write_objects(table, source, rows))
 
 
+def _note(words: str) -> None:
+    echo_error(f"note: {words}")
+
+
 def _tell(result: Any, sentences: Sequence[str] = (), before: Sequence[str] = ()) -> None:
     """Print a result, its estimates, and its warnings except those that were printed before the run."""
     from .comparison import Comparison
@@ -1012,7 +1012,7 @@ def _tell(result: Any, sentences: Sequence[str] = (), before: Sequence[str] = ()
         echo(line)
     for warning in result.warnings:
         if warning not in before:
-            echo_error(f"note: {warning}")
+            _note(warning)
 
 
 def _samples(
@@ -1028,7 +1028,7 @@ def _samples(
     reading : Reading
         With the recipe that was used.
     """
-    files = [files_of(place, groups=groups, labels=bool(reading.labels), tell=reading.tell) for place in places]
+    files = [files_of(place, groups=groups, labels=bool(reading.labels), tell=_note) for place in places]
     ensembles, reading = read_images([*files[0], *files[1]], reading)
     if not groups:
         return (ensembles[0], ensembles[1]), files, reading
@@ -1040,7 +1040,7 @@ def _samples(
     if max(len(set(sample.images)) for sample in samples) > 1:
         of_curves = reading.settings.analysis.permute == "curves"
         what = "outlines are permuted: the result holds for these images only" if of_curves else ""
-        echo_error(f"note: {what or 'whole images are permuted'}")
+        _note(what or "whole images are permuted")
     return samples, files, reading
 
 
@@ -1057,7 +1057,7 @@ def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:
 
 def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[list[list[Any]], Outlines, Settings]:
     """Return the labels of the two samples, the common recipe for tracing, and the settings."""
-    files = [files_of(place, groups=groups, labels=bool(reading.labels), tell=reading.tell) for place in places]
+    files = [files_of(place, groups=groups, labels=bool(reading.labels), tell=_note) for place in places]
     reading = with_one_recipe([path for sample in files for path in sample], reading)
     found = [[labelled(path, reading) for path in sample] for sample in files]
     first = found[0][0]

@@ -124,7 +124,7 @@ def test_a_column_of_specimens_is_found_and_can_be_the_replicate():
     assert "a column 'plant' with 4 and 4 values" in words
     assert "compare(a, b, replicate='plant')" in words
     assert alone.summary().startswith("These two images ")
-    assert "a difference between conditions cannot be shown" in answer.scope(alone)
+    assert "One image a side cannot show a difference between conditions." in answer.scope(alone)
     whole = compare(a, b, QUICK, replicate="plant")
     assert (whole.permuted, whole.unit_counts, whole.decided_by) == ("replicates", (4, 4), "small-sample")
     assert not any("plant" in words for words in whole.warnings)

@@ -36,8 +36,13 @@ def test_nothing_is_said_of_a_row_that_was_not_repeated(result):
 def test_a_row_is_fragile_if_more_than_a_quarter_of_other_choices_change_it(result, same, fragile):
     checked = with_checks(result, same=same, tried=20, exceptions=("scale differs only up to rank 50",))
     assert is_fragile(checked) is fragile
-    words = f"{same} of 20 other choices of recipe and settings give this answer (scale differs only up to rank 50)."
-    assert checks_in_words(checked) == ((words, "The answer is fragile.") if fragile else (words,))
+    words = f"The answer is the same with {same} of 20 other choices"
+    fragile_words = ("The answer is fragile.",) if fragile else ()
+    assert checks_in_words(checked) == (
+        f"{words} of recipe and settings (scale differs only up to rank 50).",
+        *fragile_words,
+    )
+    assert checks_in_words(checked, briefly=True) == (f"{words}.", *fragile_words)
 
 
 def test_a_row_is_fragile_if_a_single_outline_decides_it(result):
@@ -47,14 +52,16 @@ def test_a_row_is_fragile_if_a_single_outline_decides_it(result):
     assert checks_in_words(checked)[0] == "Without outline 7 of two the answer is: no difference was detected."
     unclear = with_checks(result, without=(Without("two", "7", "inconclusive"),))
     assert not unclear.fragile
+    same = "without any of the 1 outlines farthest from the mean, and with 8 of 9 other choices of recipe and settings"
+    checked = with_checks(result, without=(Without("two", "7", "1∧0"),), same=8, tried=9)
+    assert checks_in_words(checked) == (f"The answer is the same {same}.",)
 
 
 def test_suspects_and_earlier_rows_are_counted_in_words(result):
     suspects = ("one", "cut", 1), ("two", "cut", 4), ("two", "merged", 2)
     words = checks_in_words(with_checks(result, suspects=suspects, earlier=(("0∧0", 0), ("0∧1", 3))))
     assert words == (
-        "1 outline of one looks wrong: 1 cut.",
-        "6 outlines of two look wrong: 4 cut, 2 merged.",
+        "7 outlines look wrong: 5 cut, 2 merged (1 of one, 6 of two).",
         "The answer was 'both differ' before any outline was excluded by hand.",
         "The answer was 'form differs' with 3 outlines excluded.",
     )

@@ -106,10 +106,13 @@ def test_bad_images_are_rejected_with_their_name(tmp_path):
     np.save(tmp_path / "odd.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"odd\.npy: holds Python objects, .*: export the masks or the image as PNG"):
         read_image(tmp_path / "odd.npy")
-    for name, content in {"x.tif": b"II*\0", "x.png": b"no", "x.jpg": b""}.items():
+    for name, content in {"x.tif": b"II*\0", "x.png": b"no"}.items():
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ValueError, match=rf"{name} is damaged, or not a valid image"):
             read_image(tmp_path / name)
+    (tmp_path / "x.jpg").touch()
+    with pytest.raises(ValueError, match=r"x\.jpg is empty"):
+        read_image(tmp_path / "x.jpg")
     with pytest.raises(ValueError, match="unknown image format"):
         read_image(tmp_path / "x.xyz")
 

@@ -341,7 +341,7 @@ TIMED = {"format": "shape-ensembles curves", "version": 1, "scale": [1, 1], "uni
 THREE = "id,row,column\n1,0,0\n1,0,9\n1,9,9\n"
 BAD = {
     "unknown ending": ("x.xyz", b"", "the extension is not one of .csv"),
-    "empty": ("x.csv", b"", "damaged, or not a valid CSV"),
+    "empty": ("x.csv", b"", r"is empty \(0 bytes\): export or copy it again"),
     "no columns": ("x.csv", b"a,b\n1,2\n", "no columns row and column"),
     "words for numbers": ("x.csv", b"id,row,column\n1,a,b\n", "row does not hold numbers, but words such as"),
     "NaN vertices": ("x.csv", b"id,row,column\n1,0,0\n1,nan,1\n1,2,2\n", "1 of 1 curves have NaN"),

@@ -247,7 +247,7 @@ def test_hdf5_is_read(tmp_path):
 
 def test_bad_maps_are_rejected_with_their_name(tmp_path):
     for name, content in {
-        "x.ang": "",
+        "x.ang": "\n",
         "y.ang": "# nothing\n1 2\n",
         "x.ctf": "Phases\t1\n",
         "x.h5": "no",

@@ -11,10 +11,11 @@ import tifffile
 
 from command_line import run
 from curve_makers import blobs, ragged_blobs
-from napari_shape_ensembles import Ensemble, Outlines, Settings, compare
+from napari_shape_ensembles import Ensemble, Outlines, Settings, compare, experiment
 from napari_shape_ensembles.io import (
     Calibration,
     read_curves,
+    read_image,
     read_ome_zarr,
     save_settings,
     write_curves,
@@ -57,6 +58,23 @@ def test_a_table_has_one_row_per_outline(result, tmp_path, ending):
     assert table["sample"].tolist() == np.repeat(result.names, [12, 14]).tolist()
     np.testing.assert_array_equal(table["area"][:12], result.a.features["area"])
     np.testing.assert_array_equal(table[["l1", "l2", "l3"]], result.l)
+
+
+@pytest.mark.parametrize("ending", ["csv", "geojson", "h5ad"])
+def test_a_table_of_an_experiment_has_one_row_per_outline(tmp_path, ending):
+    images = [Ensemble(list(blobs(6, 40, seed=seed)), name=f"image {seed}") for seed in range(4)]
+    found = experiment(images, pd.DataFrame({"group": list("abab")}), QUICK)
+    path = tmp_path / f"objects.{ending}"
+    if ending == "h5ad":
+        with pytest.raises(ValueError, match=r"objects\.h5ad: \.h5ad holds one contrast: write \.parquet"):
+            write_objects(path, found)
+        return
+    write_objects(path, found)
+    table = pd.read_csv(path) if ending == "csv" else read_curves(path).features
+    assert table["sample"].tolist() == np.repeat(list("abab"), 6).tolist()
+    if ending == "geojson":
+        read = read_curves(path).ensemble
+        np.testing.assert_allclose(read.vertices, np.concatenate([one.vertices for one in images]))
 
 
 def test_unknown_suffixes_are_rejected_before_processing(tmp_path):
@@ -266,6 +284,8 @@ def test_labels_in_ome_zarr_round_trip_with_pixel_size(tmp_path):
     found = open_ome_zarr(path)
     assert (found.name, found.calibration.unit, found.calibration.scale) == ("cells", "µm", (0.5, 0.25))
     again = read_ome_zarr(path)
+    with pytest.raises(ValueError, match="read an OME-Zarr image with"):
+        read_image(path)
     np.testing.assert_array_equal(again.pixels, LABELS)
     import zarr
 

@@ -18,7 +18,7 @@ from PIL import Image
 from command_line import run
 from curve_makers import blobs, load_curves
 from napari_shape_ensembles import Outlines, compare, content_of
-from napari_shape_ensembles.io import read_calibration, read_curves, read_image
+from napari_shape_ensembles.io import read_calibration, read_curves, read_folder, read_image
 from napari_shape_ensembles.io.settings_file import SettingsFile
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file, files_of
 from napari_shape_ensembles.outlines.order import fault_of
@@ -467,6 +467,9 @@ def test_an_image_and_what_was_made_of_it_are_one(tmp_path, beside):
     said = []
     assert [path.name for path in files_of(tmp_path, groups=True, tell=said.append)] == ["img.tif"]
     assert beside in said[0]
+    with pytest.warns(UserWarning, match="outlines or labels, are left out") as told:
+        read_folder(tmp_path)
+    assert told[0].filename == __file__
     (tmp_path / "img.tif").unlink()
     assert [path.name for path in files_of(tmp_path, groups=True)] == [beside]
 

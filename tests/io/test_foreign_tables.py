@@ -120,6 +120,7 @@ def test_what_stays_ambiguous_is_asked_for_by_name(tmp_path):
     with pytest.raises(ValueError, match="row, column and y, x are different positions"):
         read(tmp_path, two)
     assert_all(read(tmp_path, table("recording", "item"), curve_column="Recording, item"))
+    assert_all(read(tmp_path, table("recording", "item"), curve_column=["Recording", "item"]))
 
 
 def test_measures_of_vertices_are_no_features_of_curves(tmp_path):
@@ -329,6 +330,20 @@ def test_the_same_objects_in_two_channels_count_once(tmp_path):
     both.loc[second, ["x", "y"]] = np.roll(both.loc[second, ["x", "y"]], 200, axis=0) + 35
     found, remark = one_frame(read(tmp_path, both))
     assert (len(found.ensemble), len(set(found.ensemble.images)), remark) == (24, 1, "")
+
+
+def test_classes_of_which_one_lies_within_another_are_told(tmp_path):
+    cells = table("image", "id").drop(columns="image")
+    cells["id"] = np.arange(len(cells)) // 40
+    means = cells.groupby("id")[["x", "y"]].transform("mean")
+    nuclei = cells.assign(id=cells["id"] + 12, **{name: (cells[name] + means[name]) / 2 for name in ("x", "y")})
+    frame = pd.concat([cells.assign(kind="cell"), nuclei.assign(kind="nucleus")])
+    found, remark = one_frame(read(tmp_path, frame))
+    assert len(found.ensemble) == 24
+    assert "those of nucleus lie within others" in remark
+    assert "kind = nucleus" in remark
+    beside = frame.assign(x=frame["x"] + 1e4 * (frame["kind"] == "nucleus"))
+    assert one_frame(read(tmp_path, beside))[1] == ""
 
 
 @pytest.mark.parametrize("column", ["Position Z", "z_um", "vertex_z", "zpos"])

@@ -4,6 +4,8 @@ from functools import cache
 
 import numpy as np
 import pytest
+from PIL import Image
+from scipy import ndimage
 
 from napari_shape_ensembles import Outlines, match_labels, propose, segment
 from napari_shape_ensembles.outlines.proposals import (
@@ -136,6 +138,25 @@ def test_recipes_for_very_wide_images_are_within_the_allowed_range():
 def test_a_mask_is_unchanged():
     _, truth = discs()
     assert np.array_equal(segment(truth > 0, method="auto"), segment(truth > 0))
+
+
+@pytest.mark.parametrize("kind", ["8 bits", "inverted", "two grays", "colors", "compressed", "enlarged"])
+def test_a_mask_saved_as_an_image_keeps_the_size_of_its_objects(kind, tmp_path):
+    _, truth = discs()
+    mask = np.uint8(255) * (truth > 0)
+    if kind == "compressed":
+        Image.fromarray(mask).save(tmp_path / "mask.jpg", quality=80)
+    image = {
+        "8 bits": lambda: mask,
+        "inverted": lambda: 255 - mask,
+        "two grays": lambda: mask // 4 + 64,
+        "colors": lambda: np.dstack([mask, 0 * mask, 0 * mask]),
+        "compressed": lambda: np.asarray(Image.open(tmp_path / "mask.jpg")),
+        "enlarged": lambda: ndimage.zoom(mask, 2, order=1),
+    }[kind]()
+    found = np.bincount(segment(image, method="auto").ravel())[1:]
+    expected = np.bincount(segment(truth > 0).ravel())[1:] * (4 if kind == "enlarged" else 1)
+    np.testing.assert_allclose(np.median(found), np.median(expected), rtol=0.02)
 
 
 def test_a_constant_image_is_rejected_and_noise_is_not():

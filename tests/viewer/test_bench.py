@@ -116,8 +116,8 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     wait_until_idle(session.explanation, qtbot)
     qtbot.waitUntil(lambda: session.explanation.result is not None)
     assert answer.verdict.sentence.text().startswith("These two images differ. large's outlines are larger: 1.")
-    assert "a difference between conditions cannot be shown" in answer.verdict.beside.text()
-    assert answer.row.heading.text().startswith("▸  Truth table: scale differs")
+    assert "One image a side cannot show a difference" in answer.verdict.beside.text()
+    assert answer.row.heading.text().startswith("▸  Estimates, truth table: scale differs")
     assert cells(viewer) == {
         (0, 0): {"small", "small curves"},
         (0, 1): {"large", "large curves"},

@@ -94,6 +94,7 @@ def test_a_reference_is_saved_opened_and_judges_a_folder(page, model, planes, tm
     for name, plane in (("rough", planes[-1]), ("like", planes[-2])):
         metadata = {"PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}
         tifffile.imwrite(folder / f"{name}.ome.tif", plane.astype(np.uint16), metadata=metadata)
+    tifffile.imwrite(folder / "like_masks.tif", np.zeros((8, 8), np.uint8))
     monkeypatch.setattr("napari.current_viewer", lambda: model)
     assert reader(str(path))(str(path)) == [(None,)]
     wait_until_idle(panel.task, qtbot)
@@ -103,6 +104,7 @@ def test_a_reference_is_saved_opened_and_judges_a_folder(page, model, planes, tm
     wait_until_idle(panel.task, qtbot)
     assert [panel.table.item(row, 0).text() for row in range(2)] == ["rough", "like"]
     assert [panel.table.item(row, 1).text() for row in range(2)] == ["both", "nothing"]
+    assert "are left out (like_masks.tif)" in panel.sentences.text()
 
 
 def test_too_few_images_are_refused_with_what_is_needed(page, model, qtbot):

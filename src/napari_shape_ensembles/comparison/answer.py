@@ -320,7 +320,7 @@ def scope(comparison: Comparison) -> str:
         return f"It holds for the one {unit} of {single}, compared with the condition of {other}: {permuted}."
     if max(counts) > 1:
         return "It holds for these images only: single outlines were permuted."
-    return "It holds for these two images: with one image a side, a difference between conditions cannot be shown."
+    return "One image a side cannot show a difference between conditions."
 
 
 def missed(comparison: Comparison) -> str:

@@ -1,11 +1,12 @@
 """What was learned about a row by repeating its comparison: with other choices, and without single outlines."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from ..archive import ContentError, Tree
-from ..words import counted
+from ..words import counted, listed
 from .verdict import INCONCLUSIVE, ROW_WORDS, TRUTH_TABLE
 
 #: A row that fewer than this share of the other choices give is fragile.
@@ -86,26 +87,35 @@ def is_fragile(comparison: Comparison) -> bool:
     return few or any(one.case not in (comparison.case, INCONCLUSIVE) for one in checks.without)
 
 
-def checks_in_words(comparison: Comparison) -> tuple[str, ...]:
-    """State what the checks found, a sentence each: suspects, influence, other choices, earlier rows."""
+def checks_in_words(comparison: Comparison, *, briefly: bool = False) -> tuple[str, ...]:
+    """State what the checks found: suspects, influence and other choices, earlier rows.
+
+    Briefly, without naming the choices.
+    """
     checks, said = comparison.checks, []
-    for name in dict.fromkeys(name for name, _, _ in checks.suspects):
-        own = [(reason, count) for sample, reason, count in checks.suspects if sample == name]
-        total, listed = sum(count for _, count in own), ", ".join(f"{count} {reason}" for reason, count in own)
-        said.append(f"{counted(total, 'outline')} of {name} look{'s' if total == 1 else ''} wrong: {listed}.")
+    if checks.suspects:
+        reasons, samples = Counter[str](), Counter[str]()
+        for name, reason, count in checks.suspects:
+            reasons[reason] += count
+            samples[name] += count
+        of = listed([f"{count} of {name}" for name, count in samples.items()])
+        looks = "looks" if samples.total() == 1 else "look"
+        why = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        said.append(f"{counted(samples.total(), 'outline')} {looks} wrong: {why} ({of}).")
     if comparison.case == INCONCLUSIVE:
         return tuple(said)
-    changed = [one for one in checks.without if one.case not in (comparison.case, INCONCLUSIVE)]
+    changed, same = [one for one in checks.without if one.case not in (comparison.case, INCONCLUSIVE)], []
     for one in changed:
         found = TRUTH_TABLE.get(one.case, one.case)
         said.append(f"Without outline {one.id} of {one.image} the answer is: {found}.")
     if checks.without and not changed:
-        said.append(
-            f"Without any one of the {len(checks.without)} outlines farthest from the mean, the answer is the same."
-        )
+        same.append(f"without any of the {len(checks.without)} outlines farthest from the mean")
     if checks.tried:
         where = f" ({'; '.join(checks.exceptions)})" if checks.exceptions else ""
-        said.append(f"{checks.same} of {checks.tried} other choices of recipe and settings give this answer{where}.")
+        what = "" if briefly else f" of recipe and settings{where}"
+        same.append(f"with {checks.same} of {checks.tried} other choices{what}")
+    if same:
+        said.append(f"The answer is the same {', and '.join(same)}.")
     if is_fragile(comparison):
         said.append("The answer is fragile.")
     for case, count in checks.earlier:

@@ -1,6 +1,6 @@
 """Reading and writing curves, with the format chosen by the file extension."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -128,7 +128,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 )
 
 
-def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str | None = None) -> CurveTable:
+def read_curves(
+    path: StrPath, *, memory: float | None = None, curve_column: str | Sequence[str] | None = None
+) -> CurveTable:
     """Read the closed curves in a file.
 
     Parameters
@@ -139,9 +141,9 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
         .rda, .RData or .rds (R), with GeoPandas .shp, .gpkg or .fgb; or a folder .zarr (SpatialData).
     memory : float, optional
         Memory limit in GiB; by default 4.
-    curve_column : str, optional
-        For tables (.csv, .tsv, .parquet): the column that identifies the curve. By default one called id, index, curve,
-        label, contour or the like, else the one that groups the vertices.
+    curve_column : str or sequence of str, optional
+        For tables (.csv, .tsv, .parquet): the column that identifies the curve, or several that do so together. By
+        default one called id, index, curve, label, contour or the like, else the one that groups the vertices.
 
     Returns
     -------
@@ -166,6 +168,8 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
     Ensemble('squares': 1 curve in µm)
     """
     kind = _format(path)
+    if curve_column is not None:
+        curve_column = ", ".join([curve_column] if isinstance(curve_column, str) else map(str, curve_column))
     if curve_column is not None and kind.read not in (_CSV, _PARQUET):
         raise ContentError(f"{Path(path).name}: curve_column applies only to tables (.csv, .tsv, .parquet)")
     read = kind.read if curve_column is None else partial(kind.read, curve_column=curve_column)

@@ -3,7 +3,9 @@
 import csv
 import os
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -70,7 +72,8 @@ def read_experiment(
     Returns
     -------
     ensembles : list of Ensemble
-        One per image, or per part of one that is in a row of its own.
+        One per image, or per part of one that is in a row of its own. A warning names the files of a folder that are
+        left out.
     design : DataFrame
         The other columns of the table.
 
@@ -93,7 +96,8 @@ def read_experiment(
     >>> design["group"].tolist(), [len(ensemble) for ensemble in ensembles]
     (['raw', 'sieved'], [295, 174])
     """
-    images = images_of_design(Path(path), pattern, labels=bool(labels))
+    left_out = partial(warnings.warn, stacklevel=4)
+    images = images_of_design(Path(path), pattern, labels=bool(labels), tell=left_out)
     reading = Reading(
         SettingsFile(outlines=outlines or BEST_OF_SEVERAL), labels, memory, pixel_sizes=images.pixel_sizes
     )

@@ -15,7 +15,7 @@ from ..outlines import Ensemble, Outlines
 from ..outlines.ensemble import WINDOW_COLUMNS
 from ..outlines.reasons import Reason, too_small
 from ..outlines.recipe import Recipe
-from .columns import CHANNELS, FRAMES, bare_name
+from .columns import CHANNELS, CLASSES, FRAMES, bare_name
 from .curve_table import CurveTable, feature_text
 
 # Parameters of tracing that cannot be changed once there are outlines; how objects are found has no effect either, but
@@ -24,6 +24,8 @@ _TRACED = ("outline_smoothing", "smoothing_unit", "holes")
 # In two frames objects are the same if at least half of them overlap by this much, as intersection over union.
 _MIN_OVERLAP = 0.75
 _MIN_SAME_FRACTION = 0.5
+# Classes are few. One lies within another if at least this share of its outlines does, such as nuclei within cells.
+_MAX_CLASSES, _MIN_WITHIN = 8, 0.5
 # Features that identify an object in all frames.
 _TRACKS = ("track", "trackid", "trackindex", "tracknumber", "particle", "particleid")  # the last ones of trackpy
 # Ids stand for the same objects if the areas of at least so many correlate as much.
@@ -96,11 +98,33 @@ def one_frame(table: CurveTable) -> tuple[CurveTable, str]:
 
     Where they show the same objects, which are not further outlines of a sample, those of one frame are kept: that with
     most objects, the first of several. Objects are the same if their outlines overlap, or by their track. So are
-    channels treated, but as one image where they show different objects.
+    channels treated, but as one image where they show different objects. Classes of which one lies within another are
+    only remarked on.
     """
     table, of_channels = _seen_once(table, CHANNELS)
     table, of_frames = _seen_once(table, FRAMES)
-    return table, "; ".join(filter(None, (of_channels, of_frames)))
+    return table, "; ".join(filter(None, (of_channels, of_frames, _nested_classes(table))))
+
+
+def _nested_classes(table: CurveTable) -> str:
+    """Return a remark if the outlines of one class lie within those of another, such as nuclei within cells."""
+    for name, values in table.features.items():
+        kinds = values.map(feature_text)
+        if bare_name(name) not in CLASSES or not 1 < kinds.nunique() <= _MAX_CLASSES:
+            continue
+        rings = shapely.make_valid([shapely.polygons(curve) for curve in table.ensemble.curves])
+        inner, outer = shapely.STRtree(rings).query(shapely.point_on_surface(rings), "within")
+        images = np.asarray(table.ensemble.images)
+        apart = (kinds.to_numpy()[inner] != kinds.to_numpy()[outer]) & (images[inner] == images[outer])
+        smaller = shapely.area(rings[inner]) < shapely.area(rings[outer])
+        within = kinds[np.unique(inner[apart & smaller])].value_counts() / kinds.value_counts()
+        if (within >= _MIN_WITHIN).any():
+            kind = str(within.idxmax())
+            return (
+                f"holds outlines of several classes, and those of {kind} lie within others: all are compared. A column "
+                f"feature of a design table chooses one, such as {name} = {kind}"
+            )
+    return ""
 
 
 def _seen_once(table: CurveTable, kind: Sequence[str]) -> tuple[CurveTable, str]:

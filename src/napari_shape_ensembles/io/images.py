@@ -98,6 +98,8 @@ def read_image(
     ('field', (8, 6))
     """
     ending = Path(path).suffix.lower()
+    if is_ome_zarr(Path(path)):
+        raise ContentError(f"{Path(path).name}: read an OME-Zarr image with io.read_ome_zarr")
     if ending not in ENDINGS:
         raise ContentError(f"{Path(path).name}: unknown image format; the extension is not one of {', '.join(ENDINGS)}")
     with opened(path) as file:

@@ -1,10 +1,10 @@
 """Export of the object table of a run, one row per outline, with the format chosen by the file extension."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..archive import ContentError, StrPath, replacing, write_bytes
-from ..comparison import Comparison
+from ..comparison import Comparison, Experiment
 from ..outlines import Ensemble
 from .curve_files import write_curves
 from .curve_table import FORMAT, CurveTable, metadata
@@ -41,7 +41,9 @@ def check_ending(path: Path) -> None:
         raise ContentError(f"{path} already exists: choose another name")
 
 
-def write_objects(path: StrPath, source: Comparison | Ensemble, rows: "pd.DataFrame | None" = None) -> Path:
+def write_objects(
+    path: StrPath, source: Comparison | Experiment | Ensemble, rows: "pd.DataFrame | None" = None
+) -> Path:
     """Write one row per outline; returns the path.
 
     Parameters
@@ -49,14 +51,15 @@ def write_objects(path: StrPath, source: Comparison | Ensemble, rows: "pd.DataFr
     path : path
         .csv and .parquet hold the columns of `to_dataframe`; .geoparquet also the polygons; .geojson QuPath annotations
         in pixels; .h5ad is AnnData, .zarr SpatialData.
-    source : Comparison or Ensemble
+    source : Comparison, Experiment or Ensemble
+        Of an experiment, .h5ad and .zarr are written by contrast.
     rows : DataFrame, optional
         Used instead of `source.to_dataframe()`; not for .h5ad and .zarr.
 
     Raises
     ------
     ValueError
-        For another extension.
+        For another extension, or one that cannot hold an experiment.
     ImportError
         If the format needs a package that is not installed, with instructions.
 
@@ -75,35 +78,45 @@ def write_objects(path: StrPath, source: Comparison | Ensemble, rows: "pd.DataFr
     check_ending(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     ending = path.suffix.lower()
+    if ending in (".h5ad", ".zarr"):
+        _write_annotated(path, source)
+        return path
     if rows is None:
         rows = source.to_dataframe(coordinates=True) if isinstance(source, Comparison) else source.to_dataframe()
-    table = rows
     if ending == ".csv":
-        write_table(path, table)
+        write_table(path, rows)
         return path
     if ending == ".parquet":
         pyarrow, parquet = pyarrow_modules()
         with replacing(path) as file:
-            parquet.write_table(pyarrow.Table.from_pandas(table, preserve_index=False), file)
+            parquet.write_table(pyarrow.Table.from_pandas(rows, preserve_index=False), file)
         return path
-    ensemble = source if isinstance(source, Ensemble) else Ensemble.pooled([source.a, source.b])
-    known = CurveTable(ensemble, table.drop(columns="id"), ensemble.pixel_size or (1.0, 1.0))
+    ensemble = _outlines(source)
+    known = CurveTable(ensemble, rows.drop(columns="id"), ensemble.pixel_size or (1.0, 1.0))
     if ending == ".geoparquet":
-        write_bytes(path, polygons_bytes(table, ensemble, {FORMAT: metadata(known)}))
-    elif ending == ".geojson":
-        write_curves(path, known)
-    elif ending == ".h5ad":
-        _write_whole(path, source.to_anndata().write_h5ad)
+        write_bytes(path, polygons_bytes(rows, ensemble, {FORMAT: metadata(known)}))
     else:
-        source.to_spatialdata().write(path)
+        write_curves(path, known)
     return path
 
 
-def _write_whole(path: Path, write: Any) -> None:
-    """Let a library write to a temporary file, renamed once it is complete."""
+def _outlines(source: Comparison | Experiment | Ensemble) -> Ensemble:
+    """Return the outlines in the order of the table."""
+    if isinstance(source, Ensemble):
+        return source
+    return Ensemble.pooled(source.groups.images if isinstance(source, Experiment) else [source.a, source.b])
+
+
+def _write_annotated(path: Path, source: Comparison | Experiment | Ensemble) -> None:
+    """Write AnnData or SpatialData; the former to a temporary file, renamed once it is complete."""
+    if isinstance(source, Experiment):
+        raise ContentError(f"{path.name}: {path.suffix} holds one contrast: write .parquet, or experiment.contrast(…)")
+    if path.suffix.lower() == ".zarr":
+        source.to_spatialdata().write(path)
+        return
     draft = path.with_name(f".{path.name}.part")
     try:
-        write(draft)
+        source.to_anndata().write_h5ad(draft)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

@@ -4,12 +4,13 @@ Each folder holds a hidden manifest of the files written there, with their check
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..archive import ContentError, file_checksum, write_bytes
+from ..archive import ContentError, all_or_none, file_checksum, write_bytes
 
 #: File name of the manifest.
 OUTPUT_MANIFEST = ".shape-ensembles.json"
@@ -53,10 +54,9 @@ def refuse_overwriting(
 
 @contextmanager
 def recording_outputs(folder: Path, names: Iterable[str], earlier: Iterable[str] = ()) -> Iterator[list[Path]]:
-    """Record the files that a run writes into a folder, and remove those that only an earlier run has written.
+    """Write all files of a run into a folder, or none, and record them; remove those that only an earlier run wrote.
 
-    A run that is aborted is recorded too, so that a later one may overwrite its files, but removes none. Files changed
-    since they were written, and those that no run wrote, are kept.
+    Files changed since they were written, and those that no run wrote, are kept.
 
     Parameters
     ----------
@@ -71,26 +71,22 @@ def recording_outputs(folder: Path, names: Iterable[str], earlier: Iterable[str]
     list of Path
         To be extended by the files that the run has written.
     """
-    before, patterns = _written(folder), tuple(earlier)
-    names = {*names, *(name for name in before if any(fnmatchcase(name, pattern) for pattern in patterns))}
-    states = _states(folder, names)
-    written: list[Path] = []
-    try:
+    before, patterns, written = _written(folder), tuple(earlier), list[Path]()
+    with all_or_none() as drafts:
         yield written
-    except BaseException:
-        written += [folder / name for name, state in _states(folder, names).items() if state != states.get(name)]
-        raise
-    else:
-        own = {path.name for path in written}
-        for name in states:
-            if name not in own and before.get(name) == file_checksum(folder / name):
-                (folder / name).unlink()
-    finally:
-        if kept := [path for path in written if path.is_file()]:
-            files = {name: checksum for name, checksum in _written(folder).items() if (folder / name).is_file()}
-            files |= {path.name: file_checksum(path) for path in kept}
-            text = json.dumps({"files": files}, indent=1, ensure_ascii=False)
-            write_bytes(folder / OUTPUT_MANIFEST, f"{text}\n".encode())
+        if not written:
+            return
+        draft_of = {target: draft for draft, target in drafts.items()}
+        new = {path.name: draft_of.get(Path(os.path.realpath(path)), path) for path in written}
+        planned = {*names, *(name for name in before if any(fnmatchcase(name, pattern) for pattern in patterns))}
+        there = {name: checksum for name, checksum in before.items() if (folder / name).is_file()}
+        outdated = [name for name in planned - {*new} if name in there and there[name] == file_checksum(folder / name)]
+        files = {name: checksum for name, checksum in there.items() if name not in outdated}
+        files |= {name: file_checksum(path) for name, path in new.items() if path.is_file()}
+        text = json.dumps({"files": files}, indent=1, ensure_ascii=False)
+        write_bytes(folder / OUTPUT_MANIFEST, f"{text}\n".encode())
+    for name in outdated:
+        (folder / name).unlink()
 
 
 def is_result(path: Path) -> bool:
@@ -108,9 +104,3 @@ def _written(folder: Path) -> dict[str, str]:
         return {str(name): str(checksum) for name, checksum in files.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
-
-
-def _states(folder: Path, names: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Return for each of these files that exists what changes when it is written: its number and its time."""
-    found = {name: (folder / name).stat() for name in names if (folder / name).is_file()}
-    return {name: (state.st_ino, state.st_mtime_ns) for name, state in found.items()}

@@ -1,7 +1,9 @@
 """References from files, and files judged by a reference: both read by one recipe."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,7 +47,8 @@ def read_folder(
     Returns
     -------
     list of Ensemble
-        One per file, sorted by name.
+        One per file, sorted by name. A warning names the files that are left out, such as the labels of an image that
+        is there too.
 
     Raises
     ------
@@ -66,7 +69,8 @@ def read_folder(
     [295, 174]
     """
     reading = Reading(SettingsFile(outlines=outlines or BEST_OF_SEVERAL), labels, memory)
-    return read_images(files_of(Path(path), groups=True, labels=bool(labels)), reading)[0]
+    paths = files_of(Path(path), groups=True, labels=bool(labels), tell=partial(warnings.warn, stacklevel=3))
+    return read_images(paths, reading)[0]
 
 
 def make_reference(

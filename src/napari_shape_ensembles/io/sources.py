@@ -159,14 +159,14 @@ def files_of(
     exported = [item for item in readable if item.suffix.lower() not in VENDORS]
     if exported and len(exported) < len(readable):
         names = sorted(item.name for item in readable if item not in exported)
-        tell(f"note: {path.name}: {listed(names)} left out, as other images, which may be exports of them, are there")
+        tell(f"{path.name}: {listed(names)} left out, as other images, which may be exports of them, are there")
         readable = exported
     forms = _forms(sorted(item for item in readable if not is_result(item)))
     found = [item for name, same in forms.items() for item in _one_form(name, same, labels)]
     left_out = sorted({item.name for same in forms.values() for item in same} - {item.name for item in found})
     if foreign := [name for name in left_out if not _is_segmented(Path(name))]:
         tell(
-            f"note: {path.name}: other files of the images that are used, such as their outlines or labels, are left "
+            f"{path.name}: other files of the images that are used, such as their outlines or labels, are left "
             f"out ({listed(foreign)}): for those, keep them in a folder of their own"
         )
     if not found and not images:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from scipy.spatial import cKDTree
+from skimage.filters import threshold_otsu
 
 from .._types import Labels, Mask, Real
 from ..checks import unmasked
@@ -50,6 +51,9 @@ _METHODS: tuple[dict[str, Any], ...] = (
     {"method": "hysteresis", "background": 40.0},
 )
 _SPLITS: tuple[Split, ...] = ("none", "distance", "intensity")
+# In a mask, at least this fraction of pixels differ from one of two levels by less than `_FLAT` of their difference, or
+# lie within `_EDGE_PX` of both.
+_MIN_FLAT_FRACTION, _FLAT, _EDGE_PX = 0.99, 0.07, 3
 # Number of methods whose objects are also split.
 _SPLIT_COUNT = 10
 _COMMON_FIELDS: dict[str, Any] = {"smoothing": 1.0, "min_size": 30}
@@ -242,10 +246,11 @@ class _Attempt:
         width = _WINDOW * factor // coarsest
         both = zip(planes, overviews, strict=True)
         parts = [_downsampled(plane[_window(plane, overview, width, coarsest)], factor) for plane, overview in both]
+        methods = _METHODS[:1] if all(map(_has_two_levels, parts)) else _METHODS
         tried = []
         for number, part in enumerate(parts):
             report("proposing recipes", number, len(parts))
-            tried.append(_all_tried(_Scene.of(part)))
+            tried.append(_all_tried(_Scene.of(part), methods))
         scores = [{way: _score(measures) for way, (_, measures, _) in outcomes.items()} for outcomes in tried]
         least = [min(of_image.values(), default=0.0) for of_image in scores]
         total = {
@@ -442,12 +447,12 @@ def best_recipe(images: Sequence[ArrayLike], recipe: Any, warn: Callable[[str], 
     return proposals[0].recipe if proposals else replace(recipe, method="otsu")
 
 
-def _all_tried(scene: "_Scene") -> dict[Recipe, _Tried]:
+def _all_tried(scene: "_Scene", methods: Sequence[dict[str, Any]]) -> dict[Recipe, _Tried]:
     """Objects that the recipes find in a scene, and their measures; recipes that find nothing are omitted.
 
     Only those that do best without splitting are split, which takes most of the time.
     """
-    ways = [Recipe(objects=side, **_COMMON_FIELDS, **way) for way in _METHODS for side in ("bright", "dark")]
+    ways = [Recipe(objects=side, **_COMMON_FIELDS, **way) for way in methods for side in ("bright", "dark")]
     # Smoothing and subtracting the background are common to many ways.
     common = {(way.objects, way.background): way for way in ways}
     heights = dict(zip(common, over_blocks(lambda way: _heights(scene, way), common.values()), strict=True))
@@ -465,6 +470,18 @@ def _all_tried(scene: "_Scene") -> dict[Recipe, _Tried]:
         if how != "none"
     ]
     return _measured(scene, parts, tried)
+
+
+def _has_two_levels(part: Real) -> bool:
+    """Whether pixels have one of two gray levels, except on the edges between them: a mask, perhaps a compressed one.
+
+    More classes would be parts of these edges, and their objects too small or too large.
+    """
+    bright = part > threshold_otsu(part)
+    low, high = (float(np.median(part[side])) for side in (~bright, bright))
+    flat = [np.abs(part - level) <= _FLAT * (high - low) for level in (low, high)]
+    edges = np.logical_and(*(ndimage.binary_dilation(level, iterations=_EDGE_PX) for level in flat))
+    return bool(np.mean(flat[0] | flat[1] | edges) >= _MIN_FLAT_FRACTION)
 
 
 def _heights(scene: "_Scene", way: Recipe) -> tuple[Real, float, float] | None:

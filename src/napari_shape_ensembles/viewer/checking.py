@@ -9,6 +9,7 @@ from itertools import chain
 from napari.layers import Layer
 
 from ..comparison import Comparison
+from ..comparison.answer import names_of
 from ..comparison.fragility import Without
 from ..comparison.sensitivity import influence
 from ..comparison.verdict import INCONCLUSIVE
@@ -113,7 +114,7 @@ class CheckingTask(JobRunner):
     def _counted(self, shown: DisplayedResult) -> Iterable[tuple[str, str, int]]:
         assert shown.sources is not None
         first = len(shown.sources[0])
-        for name, own in zip(shown.result.names, (self.suspects[:first], self.suspects[first:]), strict=True):
+        for name, own in zip(names_of(shown.result), (self.suspects[:first], self.suspects[first:]), strict=True):
             counts = Counter(chain.from_iterable(one.values() for one in own))
             yield from ((name, reason, count) for reason, count in counts.most_common())
 

@@ -78,7 +78,7 @@ from .layers import (
     repaint,
     update_own_names,
 )
-from .report import script_of, with_files_beside, write_source
+from .report import script_of, with_files_beside, write_sources
 from .splitting import NewPart, layers_of, picked_parts
 from .task import CANCELLED, OTHER_FOLDER, Debouncer, JobSteps, RunInputs, Task, saved_message
 
@@ -1013,7 +1013,8 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
         own = replace(own, sources=sources)
     every = [*paths, code, file_of_pair, *beside]
     refuse_overwriting(every, remedy=OTHER_FOLDER)
-    with recording_outputs(folder, [path.name for path in every]) as written:
+    copies = write_sources(beside, folder)
+    with recording_outputs(folder, [path.name for path in every if path not in beside]) as written:
         with file_errors_named(paths[0]):
             report("drawing the figure", 1, 5)
             figure = answer_figure(result, known)
@@ -1040,12 +1041,9 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
         written += write_comparison_file(shown, painted, whole, file_of_pair)
         report("writing the script", 4, 5)
         with file_errors_named(code):
-            for path, source in beside.items():
-                write_source(path, source)
-                written.append(path)
             write_bytes(code, script_of(own, folder).encode())
             written.append(code)
-    return written
+    return [*written, *copies]
 
 
 def checked(shown: DisplayedResult) -> DisplayedResult:

@@ -447,8 +447,7 @@ class DesignTable(ComparedLayers):
         if not self.is_named_by_hand and has_news:
             self._group_by_names()
         if not (self.several or all(self.sides())):
-            free = [layer for layer in self.offered_automatically() if layer not in self.opted_out]
-            for name, own in zip(self.names, _completed_pair(self.sides(), selected, free), strict=True):
+            for name, own in zip(self.names, _completed_pair(self.sides(), selected, self.free()), strict=True):
                 for layer in own:
                     self._cells.setdefault(layer, {})[GROUP] = name
         offered = {(id(layer), layer.name, self.cell(layer, GROUP)) for layer in self.offered()}
@@ -457,7 +456,7 @@ class DesignTable(ComparedLayers):
 
     def _group_by_names(self) -> None:
         """Group the images by their names, if a pattern fits all of them and gives groups of two images or more."""
-        layers = [layer for layer in self.offered_automatically() if layer not in self.opted_out]
+        layers = self.free()
         names = [layer.name for layer in layers]
         for pattern in PATTERNS if len(names) >= 2 * len(SIDES) else ():
             try:

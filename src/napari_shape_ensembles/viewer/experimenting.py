@@ -36,7 +36,7 @@ from .inputs import (
     usable,
     with_own_ids,
 )
-from .report import script_of_experiment, script_of_file, with_files_beside, write_source
+from .report import script_of_experiment, script_of_file, with_files_beside, write_sources
 from .task import OTHER_FOLDER, RunInputs
 
 # Maximum number of contrasts listed unsorted.
@@ -272,10 +272,8 @@ def write_experiment_paper(
     placed, beside = with_files_beside(sources, folder)
     every = [folder / name for name in (*names, *EXPERIMENT, *trend_figures(result.design.covariates))]
     refuse_overwriting([*every, *beside], remedy=OTHER_FOLDER)
-    with (
-        file_errors_named(folder),
-        recording_outputs(folder, [path.name for path in (*every, *beside)], [TRENDS]) as made,
-    ):
+    copies = write_sources(beside, folder)
+    with file_errors_named(folder), recording_outputs(folder, [path.name for path in every], [TRENDS]) as made:
         made += write_experiment(folder, result, requested=answer.requested)
         write_experiment_file(answer, run_inputs, sources, kept, folder / RECORD)
         report("writing the methods", 1, 4)
@@ -293,11 +291,9 @@ def write_experiment_paper(
         report("writing the table of outlines", 2, 4)
         write_table(every[1], result.to_dataframe())
         report("writing the script", 3, 4)
-        for path, source in beside.items():
-            write_source(path, source)
         write_bytes(every[2], _script(answer, run_inputs, placed, folder).encode())
-        made += [*every[:3], *beside]
-    return made
+        made += every[:3]
+    return [*made, *copies]
 
 
 def _script(answer: Answer, run_inputs: RunInputs | None, sources: Sources, folder: Path) -> str:

@@ -111,6 +111,10 @@ class ComparedLayers(LayerListFollower):
         images = any(isinstance(layer, Image) for layer in offered)
         return [layer for layer in offered if not (images and layer in self.image_of_annotation)]
 
+    def free(self) -> list[Layer]:
+        """Return those of `offered_automatically` that the user or the program did not take out."""
+        return [layer for layer in self.offered_automatically() if layer not in self.opted_out]
+
     def replace(self, places: Mapping[Layer, Layer]) -> None:
         """Replace layers (before -> after) until the replacements are deleted."""
         self.originals.update({after: weakref.ref(before) for before, after in places.items()})

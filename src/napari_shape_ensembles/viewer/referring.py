@@ -218,8 +218,9 @@ def judge_folder(reference: Reference, folder: Path, recipe: Outlines | None) ->
     """Judge all files in a folder, read as the reference was."""
     reading = Reading(SettingsFile(outlines=recipe or Outlines()))
     with file_errors_named(folder, "opened"):
-        table, _ = judged_files(reference, files_of(folder, groups=True), reading)
-    return Judgement(table, tuple(reference.sentences(table)), reference.to_dataframe())
+        left_out: list[str] = []
+        table, _ = judged_files(reference, files_of(folder, groups=True, tell=left_out.append), reading)
+    return Judgement(table, (*reference.sentences(table), *left_out), reference.to_dataframe())
 
 
 def _traced(images: Sequence[Source], run_inputs: RunInputs) -> list[Ensemble]:

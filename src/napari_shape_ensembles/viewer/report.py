@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from ..archive import is_written
 from ..comparison import Settings
 from ..comparison.design import NO_REQUESTED_TESTS, RequestedTests
 from ..io.calibration import Calibration
+from ..io.outputs import recording_outputs
 from ..io.segmented import write_plane
 from ..outlines import ObjectModel, Outlines
 from ..outlines.units import UNIT_SYMBOLS
 from ..words import counted
 from .displayed_result import DisplayedResult, count_lines, settings_lines, tests_of
-from .inputs import Excluded, Ids, ImageRow, Source, Sources, pooled_name
+from .inputs import Excluded, Ids, ImageRow, Source, Sources, file_errors_named, pooled_name
 
 
 def text_of(shown: DisplayedResult, changed: Sequence[str] = ()) -> str:
@@ -44,7 +46,7 @@ def text_of(shown: DisplayedResult, changed: Sequence[str] = ()) -> str:
 def with_files_beside(sources: Sources, folder: Path) -> tuple[Sources, dict[Path, Source]]:
     """Name a file in a folder, for a script, for each compared image that is in no file; return what to write as well.
 
-    See `write_source`.
+    See `write_sources`.
     """
     to_write: dict[Path, Source] = {}
 
@@ -68,9 +70,16 @@ def with_files_beside(sources: Sources, folder: Path) -> tuple[Sources, dict[Pat
     return tuple(tuple(map(in_file, group)) for group in sources), to_write
 
 
-def write_source(path: Path, source: Source) -> None:
-    """Write an image or labels with the pixel size."""
-    write_plane(path, source.data, Calibration((float(source.scale[0]), float(source.scale[1])), source.unit))
+def write_sources(beside: Mapping[Path, Source], folder: Path) -> list[Path]:
+    """Write images and labels with their pixel size, before a script that reads them; return the paths."""
+    with recording_outputs(folder, [path.name for path in beside]) as written:
+        for path, source in beside.items():
+            size = float(source.scale[0]), float(source.scale[1])
+            with file_errors_named(path):
+                folder.mkdir(parents=True, exist_ok=True)
+                write_plane(path, source.data, Calibration(size, source.unit))
+            written.append(path)
+    return written
 
 
 def script_of(shown: DisplayedResult, folder: Path | None = None) -> str:
@@ -93,7 +102,7 @@ def script_of(shown: DisplayedResult, folder: Path | None = None) -> str:
             archetypes=result.row_depends_on_archetype,
             folder=folder,
         )
-    if not Path(shown.path).is_file():
+    if not is_written(shown.path):
         return ""
     return script_of_file("Comparison", Path(shown.path), folder)
 

@@ -32,6 +32,7 @@ from ..panels.widgets import (
     row,
     scrolling,
     single_shot_timer,
+    tip,
     wrapped_label,
 )
 from ..report import script_of, text_of
@@ -39,6 +40,11 @@ from ..session import Session
 from .base import LINKS, ChoicesLine, PairChoice, TaskPage
 from .experiment import GroupsPanel
 from .reference import ReferencePanel
+
+_CHECKS = (
+    "From an inspection of the outlines, and comparisons without single outlines and with other choices, made while "
+    "idle. Fragile: another row without one outline, or with more than a quarter of the choices."
+)
 
 
 class AnswerPage(TaskPage):
@@ -70,23 +76,19 @@ class AnswerPage(TaskPage):
             "Leave out", "Exclude these outlines of all images, found without regard to groups or answer", rich=True
         )
         self.checks = wrapped_label()
-        self.checks.setToolTip(
-            "From an inspection of the outlines, and comparisons without single outlines and with other choices, "
-            "made while idle. Fragile: another row without one outline, or with more than a quarter of the choices."
-        )
         self.missing_images = Notice("Find …", "Choose the folder of the images; they are recognized by content")
         self.redraw = Notice("Show again", "Add the curves of this result to the viewer again")
         self.faults = Notice("Answer anyway", "The outlines have been checked and are correct: show the result")
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, task)
         self.verdict = VerdictPanel()
-        self.row = Section("", column(results.table, results.help))
+        self.row = Section("", column(self.verdict.estimates, results.table, results.help))
         self.paper = button(
             "Eve&rything for a paper …",
             "Write figures, a methods paragraph with QUAREP-LiMi's checklist, tables of objects and images, the script "
             "and the result to a folder; of all groups",
         )
-        self.numbers = Section("Numbers, curves and files", column(self.color_by.limit, results))
+        self.numbers = Section("Numbers, curves, files", column(self.color_by.limit, results))
         self.reference = ReferencePanel(self)
         self.of_reference = Section("Compare with a reference", self.reference)
         self.settings_form = Form(session.choices.settings, folded=("Advanced",))
@@ -104,6 +106,7 @@ class AnswerPage(TaskPage):
             for part in (results.message, self.verdict)
         )
         self._settings_timer = single_shot_timer(self, self._scroll_to_settings)
+        self._reference_timer = single_shot_timer(self, self._scroll_to_reference)
         self.bind(self.settings_form, "settings")
         self.link(task.message_posted, results.show_note)
         self.link(task.recolored, self.show_result)
@@ -128,6 +131,7 @@ class AnswerPage(TaskPage):
         results.help.clicked.connect(self.explain)
         results.explore.clicked.connect(self.curve_window.open)
         results.check.clicked.connect(task.check_robustness)
+        results.reference.clicked.connect(self._ask_reference)
         results.copy_text.clicked.connect(self.copy_text)
         results.copy_python.clicked.connect(self.copy_python)
         self.attach()
@@ -142,10 +146,19 @@ class AnswerPage(TaskPage):
         self.session.referring.activate()
         self.reference.show_state()
         if self.session.referring.reference is not None:
-            self.of_reference.fold(False)
+            self._ask_reference()
+
+    def _ask_reference(self) -> None:
+        """Unfold the reference, or where one is made; below a result it is hidden until then."""
+        self.of_reference.fold(False)
+        self.of_reference.show()
+        self._reference_timer.start()  # once it is laid out
 
     def _scroll_to_settings(self) -> None:
         self.scroll.verticalScrollBar().setValue(self.settings.y())
+
+    def _scroll_to_reference(self) -> None:
+        self.scroll.verticalScrollBar().setValue(self.of_reference.y())
 
     def show_result(self) -> None:
         """Show the result, its origin, and the actions on it."""
@@ -167,17 +180,19 @@ class AnswerPage(TaskPage):
             results.show_result(shown)
             if result is not None:
                 notes = len(results.warnings.text().splitlines())
-                self.row.rename(f"Truth table: {ROW_WORDS[result.case]}")
-                self.numbers.rename(f"Numbers, curves and files{f' (⚠ {notes})' if notes else ''}")
-        colored = result, task.color_by, task.percentile
+                self.row.rename(f"Estimates, truth table: {ROW_WORDS[result.case]}")
+                self.numbers.rename(f"Numbers, curves, files{f' (⚠ {notes})' if notes else ''}")
+        drawn = None if task.busy and task.is_new_result else result  # its curves are still being added
+        colored = drawn, task.color_by, task.percentile
         if colored != self._colored:
             self._colored = colored
-            self.color_by.setVisible(result is not None)
-            if result is not None:
-                self.color_by.show_colors(task.color_by, task.percentile, result)
+            self.color_by.setVisible(drawn is not None)
+            if drawn is not None:
+                self.color_by.show_colors(task.color_by, task.percentile, drawn)
         results.show_state(busy=task.busy, stale=not self.stale.isHidden())
         for part in (self.row, self.numbers):
             part.setVisible(result is not None)
+        self.of_reference.setVisible(result is None or self.of_reference.unfolded)
         self.paper.setVisible(
             result is not None or (task.is_described and task.answer is not None and not task.running)
         )
@@ -214,13 +229,14 @@ class AnswerPage(TaskPage):
     def _show_checks(self) -> None:
         """Show what the checks in the background have found: suspects above the answer, the rest below it."""
         result = None if self.comparison.running else self.result
-        said = [] if result is None else list(checks_in_words(result))
+        said = [] if result is None else list(checks_in_words(result, briefly=True))
         looks = [words for words in said if " wrong: " in words]
         said = [words for words in said if words not in looks]
         looks = looks if self.stale.isHidden() else []  # they may be left out by now
         link = " <a href='Inspect'>Look</a>" if looks else ""
         self.suspects.set_message("<br>".join(f"⚠ {escape(words)}" for words in looks) + link)
         self.checks.show_text(" ".join(said))
+        self.checks.setToolTip(tip("\n".join([_CHECKS, *([] if result is None else result.checks.exceptions)])))
         self.checks.setEnabled(self.stale.isHidden())
 
     def _inspect_suspects(self, title: str) -> None:

@@ -179,7 +179,8 @@ class SegmentCurves(TaskPage):
         said = task.message or task.preview_error
         self.message.setText("" if said in found[:_MAX_LISTED] else said)  # a failure of the preview is in the verdict
         segmented = task.image.chosen() is not None  # else there are labels or curves alone
-        self._top.setRowVisible(self.layer, segmented and len(self.session.design.offered()) > 1)
+        several = len({*task.image.offered(), *self.session.design.free()}) > 1
+        self._top.setRowVisible(self.layer, segmented and several)
         self.sizes.setVisible(segmented and preview is not None)
         for label in (self.count, self.message):
             label.setVisible(bool(label.text()))

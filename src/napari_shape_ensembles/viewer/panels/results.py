@@ -9,6 +9,7 @@ from qtpy.QtGui import QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ...comparison.answer import titles_of
+from ...comparison.fragility import checks_in_words
 from ...comparison.verdict import INCONCLUSIVE, TRUTH_TABLE
 from ...words import counted
 from ..displayed_result import DisplayedResult, count_lines, doubts_of, settings_lines, tests_of
@@ -22,7 +23,7 @@ _NUMBERS = ("MMD", "threshold", "p")
 class ResultsPanel(QWidget):
     """Shows the numbers of a `Comparison`; a menu offers what can be saved.
 
-    The warnings that most results have are left to the page *Trust*.
+    The warnings that most results have are left to the page *Trust*, and what the checks found to the answer.
     """
 
     note_shown = Signal()  #: a message was shown below the result
@@ -49,10 +50,11 @@ class ResultsPanel(QWidget):
             "Test whether undulation and scale depend on each other, and compare again with other archetypes; "
             "takes about five times as long as the comparison",
         )
+        self.reference = button("&Use a reference", "Judge each image by a group, or by a saved reference")
         self.nulls = Section("Null distributions", column(*self.null_plots.values()), folded=False)
         self.settings = Section("Settings used", self.used)
         grid = QGridLayout()
-        buttons = (self.explore, self.copy_text, self.copy_python, self.store, self.check)
+        buttons = (self.explore, self.copy_text, self.copy_python, self.store, self.check, self.reference)
         for place, one in enumerate(buttons):
             grid.addWidget(one, *divmod(place, 2))
         self._result_widgets = column(self.nulls, self.details, self.settings, grid)
@@ -82,7 +84,8 @@ class ResultsPanel(QWidget):
             result = shown.result
             decided = result.case != INCONCLUSIVE
             origin, doubts = shown.origin, doubts_of(result)
-            found = [words for words in result.warnings if words not in doubts]
+            elsewhere = {*doubts, *checks_in_words(result)}
+            found = [words for words in result.warnings if words not in elsewhere]
             lines = [*shown.notes, *found]
             warnings = "\n".join(line if line.startswith("✓") else f"⚠ {line}" for line in lines)
             tests = "<table cellspacing=0 cellpadding=3><tr><td><small>difference</small>"

@@ -23,6 +23,7 @@ _TYPICAL = (
     "Outlines nearest to the middle of their group in the quantities that differ, at one scale; the most typical one "
     "is filled. Click one, or use the arrow keys, to see it in its image."
 )
+_IN_BRACKETS = "In brackets: 95\N{NO-BREAK SPACE}% intervals"
 _TABLE = (
     "Every quantity, whether a difference was detected or not: ratios of means with pointwise 95 % intervals; the "
     "coarse form has a distance in standard deviations instead. Detected: by the p-value adjusted for the other "
@@ -31,7 +32,10 @@ _TABLE = (
 
 
 class VerdictPanel(QWidget):
-    """Shows a `Headline`; until it is computed, the summary of the comparison."""
+    """Shows a `Headline`; until it is computed, the summary of the comparison.
+
+    The page shows `estimates`, the numbers behind the sentence, where its own details are.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,17 +45,18 @@ class VerdictPanel(QWidget):
         # An expanding canvas would push the sentences apart on a tall screen.
         self.picture.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.sentence, self.beside = headline_label(), wrapped_label()
-        self.table = QLabel()
+        self.table, self.tested = QLabel(), wrapped_label()
         self.table.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.table.setToolTip(tip(_TABLE))
-        column(self.picture, self.dots, self.sentence, self.table, self.beside, page=self)
+        self.estimates = column(self.table, self.tested)
+        column(self.picture, self.dots, self.sentence, self.beside, page=self)
 
     def show_headline(self, result: Comparison | None, known: Headline | None, said: str = "") -> None:
         """Show the result, its headline if already computed, and the message of the last run."""
         drawn = result is not None and known is not None
         several = known is not None and max(map(len, known.image_means)) > 1
         self.picture.setVisible(drawn)
-        self.table.setVisible(drawn)
+        self.estimates.setVisible(drawn)
         self.table.setText("" if known is None else table_html(known.estimates))
         self.dots.setVisible(drawn and several)
         words, beside = said, ""
@@ -64,18 +69,15 @@ class VerdictPanel(QWidget):
             self.picture.show_typical(rows, known.outlines, known.means, (a, b), result.a.unit)
             self.picture.setToolTip(tip(f"{_TYPICAL} {known.formless}".strip()))
             self.dots.show_means(known.image_means, known.drawn, result.a.unit if known.drawn == "size" else "", (a, b))
-            level = f"{result.settings.significance:g}"
-            tested = (
-                f"Tested at a level of {level}, half of it for form and half for scale; in brackets: "
-                "95\N{NO-BREAK SPACE}% intervals."
+            self.tested.setText(
+                f"Tested at a level of {result.settings.significance:g}, half of it for form and half for scale."
             )
-            interval = tested if "times" in known.sentence else ""
-            note = f"⚠ {result.note}." if result.note else ""
             is_overruled = result.settings.overrule and bool(result.quality.serious)
             faults = "⚠ Shown despite faults of the outlines." if is_overruled else ""
-            more = (said, known.missed, known.scope, note, faults, interval, known.formless)
+            more = said, known.scope, known.missed, faults
             beside = " ".join(words for words in more if words)
         self.sentence.show_text(words)
+        self.sentence.setToolTip(_IN_BRACKETS if known is not None and "times" in known.sentence else "")
         self.beside.show_text(beside)
 
 
