@@ -189,6 +189,7 @@ class Settings:
         "effect on outlines from files that do not say how large their image was.",
         label="Correct for the border",
         group=_ADVANCED,
+        expert=True,
     )
     overrule: bool = parameter(
         False,

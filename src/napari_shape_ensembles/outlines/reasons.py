@@ -11,7 +11,7 @@ from ..checks import ContentError, text
 # A key without a sentence stands for itself: "open", "holes".
 _SENTENCES = {
     "border": "touching the image border",
-    "window": "left out as smaller images would have cut them",
+    "window": "as smaller images would have cut them",
     "small": "smaller than {:g} px²",
     "vertices": "fewer than {:g} vertices",
     "length": "shorter than {:g} px",
