@@ -25,7 +25,7 @@ from napari_shape_ensembles import (
 from napari_shape_ensembles.comparison.precision import at_one_precision
 from napari_shape_ensembles.comparison.typical import typical_outlines, typical_rows
 from napari_shape_ensembles.io import rerun
-from napari_shape_ensembles.outlines.precision import Precision, acquired_at, pixels_of, precision_of
+from napari_shape_ensembles.outlines.precision import Precision, acquired_at, pixels_of, precision_of, traced_again
 from napari_shape_ensembles.outlines.rasterize import rasterize
 from napari_shape_ensembles.outlines.reasons import VANISHED
 
@@ -326,6 +326,30 @@ def test_a_real_difference_is_found_between_unequal_pixel_sizes(pooled):
     kept = set(fine.ids[half].tolist())
     other = stretched[[label not in kept for label in stretched.ids.tolist()]]
     assert compare(fine[half], other, QUICK).scale.rejected
+
+
+@pytest.mark.parametrize("sigma", [(1.0, 1.0), (0.5, 1.5)])
+def test_outlines_are_traced_again_as_their_pixels_would_be(sigma):
+    """Also those of which the pixels come apart: as by scikit-image, from their largest part."""
+    rng = np.random.default_rng(0)
+    thin = np.stack([25 * np.cos(2 * np.pi * np.arange(200) / 200), np.sin(2 * np.pi * np.arange(200) / 200)], axis=1)
+    curves = [curve / rng.uniform(0.5, 2) for curve in circles(40, 100, waves=0.2)] + [0.5 * thin, 0.2 * thin]
+    pixel = np.full((len(curves), 2), [1.0, 1.5])
+    for curve, again in zip(curves, traced_again(curves, pixel, np.array(sigma)), strict=True):
+        mask = rasterize([curve / [1.0, 1.5] + 50], (100, 100)) > 0
+        found = find_contours(gaussian_filter(mask.astype(float), sigma), 0.5)
+        if not found:
+            assert again is None
+            continue
+        expected = (max(found, key=polygon_area)[:-1] - 50) * [1.0, 1.5]
+        apart, _ = cKDTree(expected).query(again)
+        assert len(again) == len(expected)
+        assert apart.max() < 1e-9
+
+
+def polygon_area(curve):
+    """Area of a closed contour."""
+    return abs(np.sum(curve[1:, 0] * curve[:-1, 1] - curve[:-1, 0] * curve[1:, 1]))
 
 
 @pytest.mark.parametrize("sigma", [(1.0, 1.0), (0.5, 1.25)])

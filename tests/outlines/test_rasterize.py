@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from skimage.measure import points_in_poly
 
 from curve_makers import blobs
-from napari_shape_ensembles.outlines.rasterize import covered, rasterize
+from napari_shape_ensembles.compiled import kernels
+from napari_shape_ensembles.outlines.rasterize import rasterize
 
 CENTRES = np.stack(np.meshgrid(np.arange(50), np.arange(60), indexing="ij"), axis=-1).reshape(-1, 2)
 
@@ -53,6 +54,13 @@ def test_thousands_of_overlapping_curves_match_sequential_filling():
     assert 1000 < len(np.unique(expected)) < 3001
 
 
+def test_labels_have_any_type_and_curves_are_clipped():
+    square = np.array([[-2.5, -3.5], [-2.5, 1.5], [1.5, 1.5], [1.5, -3.5]])
+    image = rasterize([square, square + 1e12, square + np.array([2, 4]), np.empty((0, 2))], (3, 4), np.uint16)
+    assert image.dtype == np.uint16
+    np.testing.assert_array_equal(image, [[1, 3, 3, 3], [1, 3, 3, 3], [0, 3, 3, 3]])
+
+
 @pytest.mark.parametrize("curves", [[], [np.array([[0.1, 0.1], [0.1, 0.4], [0.4, 0.4]])]])
 def test_curves_without_a_pixel_center_are_omitted(curves):
     assert not rasterize(curves, (5, 5)).any()
@@ -67,13 +75,6 @@ def test_covered_shares_of_pixels_are_areas_of_intersections(seed):
     whole = shapely.make_valid(shapely.Polygon(curve))
     assert whole.area == pytest.approx(shapely.Polygon(curve).area)
     pixels = [[shapely.box(i - 0.5, j - 0.5, i + 0.5, j + 0.5) for j in range(20)] for i in range(18)]
-    np.testing.assert_allclose(covered([curve], (18, 20)), shapely.area(shapely.intersection(pixels, whole)), atol=1e-9)
-
-
-def test_curves_beside_each_other_are_covered_as_alone():
-    square = np.array([[1.2, 1.3], [1.2, 3.9], [3.1, 3.9], [3.1, 1.3]])
-    alone, both = covered([square], (6, 6)), covered([square, square[::-1] + np.array([0, 6])], (6, 12))
-    np.testing.assert_allclose(both, np.hstack([alone, alone]), atol=1e-12)
-    with pytest.raises(ValueError, match="within 4 × 4 pixels"):
-        covered([square + 1], (4, 4))
-    assert not covered([], (2, 3)).any()
+    shares = np.zeros((18, 20))
+    kernels("napari_shape_ensembles.outlines").cover(curve + 0.5, shares)
+    np.testing.assert_allclose(shares, shapely.area(shapely.intersection(pixels, whole)), atol=1e-9)

@@ -22,6 +22,7 @@ from ..mmd.contrasts import (
 from ..mmd.kernel import Distances, median_distance, quadratic_forms
 from ..mmd.replicates import mean_kernels
 from ..mmd.two_sample import pooled_mmd_test
+from ..outlines.ensemble import areas_and_perimeters
 from ..shapes.lobes import BANDS
 from .learning import KNOWN
 from .parts import standardized
@@ -196,7 +197,7 @@ def _form_deviations(comparison: Comparison) -> Real:
 def area_ratio(comparison: Comparison, counts: Real) -> Real:
     """Ratio of the mean areas, B over A, and the ends of its 95 % interval, (3,)."""
     first, image, weights = len(comparison.a), comparison.replicates, comparison.weights
-    area = np.concatenate([side.features["area"] for side in comparison.compared]).astype(np.float64)
+    area = np.concatenate([areas_and_perimeters(side.vertices, side.offsets)[0] for side in comparison.compared])
     if image is not None:
         means = np.log(image_means(area[:, None], image, weights))
         return _ratios_of_replicates(means, first, image, comparison.blocks)[:, 0]

@@ -13,6 +13,7 @@ import numpy as np
 from .._types import Mask, Real
 from ..archive import StrPath
 from ..outlines import Ensemble
+from ..outlines.ensemble import areas_and_perimeters
 from ..outlines.precision import precision_of
 from ..progress import one_library_thread, report
 from ..shapes import ShapeSpace, spd, to_landmarks
@@ -123,7 +124,8 @@ def learn(
 
 def _measures(ensemble: Ensemble) -> _Measures:
     pixel = precision_of(ensemble).pixel.mean(axis=1)
-    around = ensemble.features["perimeter"].to_numpy()[pixel > 0] / pixel[pixel > 0]
+    _, perimeter = areas_and_perimeters(ensemble.vertices, ensemble.offsets)
+    around = perimeter[pixel > 0] / pixel[pixel > 0]
     return _Measures(coordinate_precision(ensemble), around, ensemble.unit)
 
 

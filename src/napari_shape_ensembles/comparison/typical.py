@@ -10,6 +10,7 @@ import numpy as np
 
 from .._types import Index, Real
 from ..outlines import Ensemble
+from ..outlines.ensemble import areas_and_perimeters
 from ..progress import one_library_thread
 from ..shapes import grassmann, register, to_landmarks
 from ..shapes.lobes import BANDS
@@ -91,7 +92,8 @@ def typical_rows(comparison: Comparison, count: int = DRAWN) -> tuple[Index, Ind
     pairs, found = zip((comparison.a, comparison.b), comparison.compared, strict=True), []
     for rows, (given, at_one) in zip((np.arange(first), np.arange(first, total)), pairs, strict=True):
         by_all = _mean_distances(quantities, rows, rows, weights, comparison.settings.seed)
-        cut = np.abs(at_one.features["area"] / given.features["area"] - 1) > _MAX_CHANGE
+        now, before = (areas_and_perimeters(side.vertices, side.offsets)[0] for side in (at_one, given))
+        cut = np.abs(now / before - 1) > _MAX_CHANGE
         central = rows[np.lexsort((by_all, cut))][: max(int(np.ceil(_CENTRAL_SHARE * len(rows))), count)]
         away = _mean_distances(compared, central, rows, weights, comparison.settings.seed)
         found.append(central[np.argsort(away, kind="stable")][:count])

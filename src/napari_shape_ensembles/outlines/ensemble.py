@@ -41,7 +41,7 @@ _MIN_CLOSING_VERTICES = 8
 _MAX_FLATNESS = 1e-12
 # ... and has zero area when its loops cancel to this fraction of the squared perimeter.
 _MIN_RELATIVE_AREA = 1e-12
-# Vertices cleaned per block, few enough for the CPU caches.
+# Vertices cleaned or measured per block, few enough for the CPU caches.
 _BLOCK = 1 << 15
 # Products of eight lengths are computed: beyond these limits, in any unit, they would overflow or underflow.
 _SMALLEST, _LARGEST = 1e-30, 1e30
@@ -831,10 +831,8 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
             starts = np.append(0, np.cumsum(np.diff(starts)[usable]))
             kept = kept[usable]
 
-    block = offsets[:-1] // _BLOCK
-    cuts = [*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), len(block)]
     parts = []
-    for start, stop in itertools.pairwise(cuts):
+    for start, stop in _blocks(offsets):
         ends = offsets[start : stop + 1]
         some, starts, kept = vertices[ends[0] : ends[-1]], ends - ends[0], np.arange(start, stop)
         for beyond, reason in ((np.inf, Reason("not finite")), (_LARGEST, Reason("huge", _LARGEST))):
@@ -887,10 +885,19 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
 
 def areas_and_perimeters(vertices: Real, offsets: Index) -> tuple[Real, Real]:
     """Area and perimeter of each curve, (N,) each, as in `Ensemble.features`, whose convex hulls take longer."""
-    points, after = vertices.view(np.complex128)[:, 0], following(offsets)
-    here = _centred(points, offsets)
-    signed = np.add.reduceat((here.conj() * here[after]).imag, offsets[:-1]) / 2
-    return np.abs(signed), np.add.reduceat(np.abs(points[after] - points), offsets[:-1])
+    points, found = vertices.view(np.complex128)[:, 0], np.empty((2, len(offsets) - 1))
+    for start, stop in _blocks(offsets):
+        some, starts = points[offsets[start] : offsets[stop]], offsets[start : stop + 1] - offsets[start]
+        here, after = _centred(some, starts), following(starts)
+        found[0, start:stop] = np.abs(np.add.reduceat((here.conj() * here[after]).imag, starts[:-1]) / 2)
+        found[1, start:stop] = np.add.reduceat(np.abs(some[after] - some), starts[:-1])
+    return found[0], found[1]
+
+
+def _blocks(offsets: Index) -> Iterable[tuple[int, int]]:
+    """First curve, and the one after the last, of each block."""
+    block = offsets[:-1] // _BLOCK
+    return itertools.pairwise([*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), len(block)])
 
 
 def _centred(vertices: Complex, offsets: Index) -> Complex:

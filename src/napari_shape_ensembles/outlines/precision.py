@@ -9,16 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._types import Mask, Real
+from .._types import Index, Mask, Real
 from ..checks import expect
-from ..progress import cancellation_check
+from ..compiled import kernels
+from ..progress import over_blocks
 from .ensemble import PIXEL_COLUMNS, Ensemble, areas_and_perimeters
-from .extract import signed_area
 from .offsets import following
-from .rasterize import covered, rasterize
 from .reasons import VANISHED, too_small
 from .recipe import Recipe
-from .tracing import blur, traced_labels
+from .tracing import TRUNCATE_SIGMAS, blur
 
 # Precisions within this factor count as equal.
 _TOLERANCE = 1.1
@@ -45,12 +44,8 @@ _MAX_UNEQUAL = 1.25
 _FINENESS = 1.5
 # Outlines of which less than this share of the area is left came apart.
 _LEAST_LEFT = 0.5
-# Outlines that are rasterized together: more leave more background beside the lower ones.
+# Outlines that are traced again per block.
 _BLOCK = 32
-# Smoothing of one unit, by which pixels are scaled.
-_TRACED = Recipe(
-    outline_smoothing=1.0, smoothing_unit="physical", keep_border=True, min_area=1, min_vertices=4, min_length=0
-)
 
 
 class Precision(NamedTuple):
@@ -157,12 +152,12 @@ def _aligned(ensemble: Ensemble, step: Real) -> tuple[Real, Real]:
 def _grids(ensemble: Ensemble) -> Real:
     """Step of the grid on which the vertices of each outline lie, image by image, (N, 2); 0 for none."""
     found, images, offsets = np.zeros((len(ensemble), 2)), ensemble.images, ensemble.offsets
-    counts = np.diff(offsets)
-    away = ensemble.vertices - np.repeat(ensemble.vertices[offsets[:-1]], counts, axis=0)
     for image in dict.fromkeys(images.tolist()):
         own = images == image
-        first = int(np.argmax(own))
-        if _grid_step(away[offsets[first] : offsets[first + 1]]).all():  # nearly always decided by one outline
+        first = ensemble.curves[int(np.argmax(own))]
+        if _grid_step(first - first[0]).all():  # nearly always decided by one outline
+            counts = np.diff(offsets)
+            away = ensemble.vertices - np.repeat(ensemble.vertices[offsets[:-1]], counts, axis=0)
             step = _grid_step(away[np.repeat(own, counts)])
             found[own] = step if step.all() else 0
     return found
@@ -217,31 +212,27 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
     retraced = dense & coarser.any(axis=1)
     if not (fewer | regridded | retraced).any():
         return ensemble
-    kept, images = np.ones(len(ensemble), dtype=bool), ensemble.images
+    kept = np.ones(len(ensemble), dtype=bool)
 
-    def replace(index: int, curve: Real | None) -> None:
-        kept[index] &= curve is not None
-        curves[index] = curves[index] if curve is None else curve
+    def replace(rows: Index, again: Sequence[Real | None]) -> None:
+        for row, curve in zip(rows.tolist(), again, strict=True):
+            kept[row] &= curve is not None
+            curves[row] = curves[row] if curve is None else curve
 
     # The edges of pixels are exactly a mask, which is traced with its own pixels first: steps would beat with others.
     edges = retraced & own.pixel.all(axis=1) & ~own.smoothing.any(axis=1) & ~own.step.any(axis=1)
-    # Image by image: outlines that are traced together affect each other's rounding errors, but pooling must not.
-    for image in dict.fromkeys(images[edges].tolist()):
-        rows = np.flatnonzero(edges & (images == image))
-        again = traced_again([curves[row] for row in rows], own.pixel[rows], np.ones(2))
-        for row, curve in zip(rows.tolist(), again, strict=True):
-            replace(row, curve)
+    rows = np.flatnonzero(edges)
+    replace(rows, traced_again([curves[row] for row in rows], own.pixel[rows], np.ones(2)))
     own = own._replace(smoothing=np.where(edges[:, None], own.pixel, own.smoothing))
     coarser = (wanted.pixel > _TOLERANCE * own.pixel) | (wanted.smoothing > _TOLERANCE * own.smoothing)
-    leave_if_cancelled = cancellation_check()
-    for row in np.flatnonzero(retraced & coarser.any(axis=1)).tolist():
-        leave_if_cancelled()
-        lacking = np.sqrt(np.maximum(wanted.smoothing[row] ** 2 - own.smoothing[row] ** 2, 0))
-        replace(row, _simulated(curves[row], own.pixel[row], wanted.pixel[row], lacking))
+    rows = np.flatnonzero(retraced & coarser.any(axis=1))
+    lacking = np.sqrt(np.maximum(wanted.smoothing**2 - own.smoothing**2, 0))
+    replace(rows, _simulated([curves[row] for row in rows], own.pixel[rows], wanted.pixel[rows], lacking[rows]))
     # What is left of one that came apart is no outline if it is smaller than what is traced by default.
-    area, least = ensemble.features["area"].to_numpy(), Recipe.min_area * wanted.pixel.prod(axis=1)
-    for index in np.flatnonzero(retraced & kept):
-        kept[index] = abs(signed_area(curves[index])) >= min(_LEAST_LEFT * area[index], least[index])
+    left, _ = areas_and_perimeters(np.concatenate(curves), np.cumsum([0, *map(len, curves)], dtype=np.int64))
+    area, _ = areas_and_perimeters(ensemble.vertices, ensemble.offsets)
+    least = np.minimum(_LEAST_LEFT * area, Recipe.min_area * wanted.pixel.prod(axis=1))
+    kept &= ~retraced | (left >= least)
     dropped = ensemble.dropped
     if not kept.all():
         dropped[VANISHED] = dropped.get(VANISHED, 0) + int(np.count_nonzero(~kept))
@@ -308,7 +299,8 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
 def without_small(ensemble: Ensemble, pixel: Sequence[float] | Real, among: Mask | bool = True) -> Ensemble:
     """Leave out, and count, outlines of fewer pixels than are traced by default, at larger pixels, `among` some."""
     area = float(np.prod(pixel))
-    kept = np.flatnonzero((ensemble.features["area"].to_numpy() >= Recipe.min_area * area) | ~np.asarray(among))
+    areas, _ = areas_and_perimeters(ensemble.vertices, ensemble.offsets)
+    kept = np.flatnonzero((areas >= Recipe.min_area * area) | ~np.asarray(among))
     if len(kept) == len(ensemble):
         return ensemble
     reason = too_small(Recipe.min_area)._replace(pixel=f"{np.sqrt(area):.4g} {ensemble.unit}")
@@ -324,8 +316,8 @@ def _thinned(curve: Real, count: int) -> Real:
     return curve[np.sort((first + kept) % len(curve))]
 
 
-def _simulated(curve: Real, own: Real, wanted: Real, lacking: Real) -> Real | None:
-    """Outline from its `own` pixels (2,) as from the larger pixels wanted (2,), smoothed by what is `lacking` (2,).
+def _simulated(curves: Sequence[Real], own: Real, wanted: Real, lacking: Real) -> list[Real | None]:
+    """Outlines from their `own` pixels (N, 2) as from the larger pixels wanted (N, 2), smoothed by what is `lacking`.
 
     Variances of filters add up. So do those of errors of pixels, per length of the outline: as lengths to the third
     power, in waves much longer than pixels. In shorter ones the errors that were wanted are smoothed by the lacking
@@ -334,33 +326,19 @@ def _simulated(curve: Real, own: Real, wanted: Real, lacking: Real) -> Real | No
     """
     coarse = np.maximum(wanted, own)
     added = np.where(wanted > _TOLERANCE * own, coarse**3 - own**3, 0)
-    coarse = np.maximum(coarse, coarse.max() / 4)
-    larger = min(np.sqrt(1 + 12 * (own / coarse).max() ** 2), _MAX_LARGER)
-    weight = float(np.sqrt(np.mean(added / (larger * coarse) ** 3)))
-    lacking = np.maximum(lacking, _LEAST_SMOOTHING * np.maximum(np.cbrt(added), coarse.max() / 4))
+    coarse = np.maximum(coarse, coarse.max(axis=1, keepdims=True) / 4)
+    larger = np.minimum(np.sqrt(1 + 12 * (own / coarse).max(axis=1, keepdims=True) ** 2), _MAX_LARGER)
     side = larger * coarse
+    weight = np.sqrt(np.mean(added / side**3, axis=1))
+    lacking = np.maximum(lacking, _LEAST_SMOOTHING * np.maximum(np.cbrt(added), coarse.max(axis=1, keepdims=True) / 4))
     # Turned pixels are smoothed equally in both directions.
     ratios = side / lacking
-    angle = _TURN if ratios.max() < _MAX_UNEQUAL * ratios.min() else 0.0
-    side = lacking * np.sqrt(ratios.prod()) if angle else side
-    parts = int(np.ceil(_FINENESS * (side / lacking).max()))
+    turned = ratios.max(axis=1) < _MAX_UNEQUAL * ratios.min(axis=1)
+    side = np.where(turned[:, None], lacking * np.sqrt(ratios.prod(axis=1, keepdims=True)), side)
+    parts = np.ceil(_FINENESS * (side / lacking).max(axis=1)).astype(np.int64)
     # The covered shares are smoothed by their own squares.
-    width = np.sqrt((parts * lacking / side) ** 2 - 1 / 12)
-    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    scaled = curve / side @ turn
-    corner = np.floor(scaled.min(axis=0)) - 1
-    height, across = (np.ceil(scaled.max(axis=0)) + 2 - corner).astype(int).tolist()
-    middle = (parts - 1) / 2
-    shares = (1 - weight) * covered([(scaled - corner) * parts + middle], (height * parts, across * parts))
-    if weight:
-        whole = rasterize([scaled - corner], (height, across)) > 0
-        shares += weight * whole.repeat(parts, axis=0).repeat(parts, axis=1)
-    plane = (shares > 0).astype(np.int32)
-    plane[0, -1] = 2  # with a second label it is no mask, whose parts would be numbered
-    scale = 1 / width
-    traced = traced_labels(plane, _TRACED, scale=scale.tolist(), shares=shares)
-    found = dict(zip(traced["ids"].tolist(), traced["curves"], strict=True)).get(1)
-    return None if found is None else ((found / scale - middle) / parts + corner) @ turn.T * side
+    width = np.sqrt((parts[:, None] * lacking / side) ** 2 - 1 / 12)
+    return _retraced(curves, side, np.where(turned, _TURN, 0), parts, weight, width)
 
 
 def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real | None]:
@@ -368,22 +346,29 @@ def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real 
 
     None for an outline that vanishes.
     """
-    found: list[Real | None] = []
-    leave_if_cancelled = cancellation_check()
-    # Smoothing of one unit in pixels of these sides.
-    scale = 1 / sigma
-    for start in range(0, len(curves), _BLOCK):
-        leave_if_cancelled()
-        sides = pixel[start : start + _BLOCK]
-        scaled = [curve / side for curve, side in zip(curves[start : start + _BLOCK], sides, strict=True)]
-        corners = np.array([np.floor(curve.min(axis=0)) - 1 for curve in scaled])
-        ends = np.array([np.ceil(curve.max(axis=0)) + 2 for curve in scaled]) - corners
-        corners[:, 1] -= np.cumsum(ends[:, 1]) - ends[:, 1]  # beside each other
-        shape = int(ends[:, 0].max()), int(ends[:, 1].sum()) + 1
-        plane = rasterize([curve - corner for curve, corner in zip(scaled, corners, strict=True)], shape)
-        plane[0, -1] = len(scaled) + 1  # with a second label it is no mask, whose parts would be numbered
-        traced = traced_labels(plane, _TRACED, scale=scale.tolist())
-        known = dict(zip(traced["ids"].tolist(), traced["curves"], strict=True))
-        for label, (corner, side) in enumerate(zip(corners, sides, strict=True), start=1):
-            found.append((known[label] / scale + corner) * side if label in known else None)
-    return found
+    one = np.ones(len(curves))
+    return _retraced(curves, pixel, 0 * one, one.astype(np.int64), one, sigma * one[:, None])
+
+
+def _retraced(
+    curves: Sequence[Real], side: Real, angle: Real, parts: Index, weight: Real, sigma: Real
+) -> list[Real | None]:
+    """Trace outlines again from pixels with sides (N, 2), turned by an angle (N,); see `kernels.retrace`."""
+    turn = np.exp(1j * angle)
+    radius = np.ceil(TRUNCATE_SIGMAS * sigma).astype(np.int64)
+    retrace = kernels(__package__).retrace
+
+    def trace(block: slice) -> list[Real | None]:
+        counts = [len(curve) for curve in curves[block]]
+        scaled = np.concatenate(curves[block]) / np.repeat(side[block], counts, axis=0)
+        turned = scaled.view(np.complex128)[:, 0] * np.repeat(turn[block].conj(), counts)
+        offsets = np.cumsum([0, *counts], dtype=np.int64)
+        vertices, counts = retrace(
+            turned.view(np.float64).reshape(-1, 2), offsets, parts[block], weight[block], sigma[block], radius[block]
+        )
+        back = vertices.view(np.complex128)[:, 0] * np.repeat(turn[block], counts)
+        found = back.view(np.float64).reshape(-1, 2) * np.repeat(side[block], counts, axis=0)
+        return [curve if len(curve) else None for curve in np.split(found, np.cumsum(counts)[:-1])]
+
+    blocks = [slice(start, start + _BLOCK) for start in range(0, len(curves), _BLOCK)]
+    return [curve for found in over_blocks(trace, blocks) for curve in found]

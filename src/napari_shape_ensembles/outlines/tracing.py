@@ -32,16 +32,14 @@ RECORDED_FIELDS = (
     "holes",
     "keep_border",
 )
-# Truncation of the Gaussian, in standard deviations.
-_TRUNCATE_SIGMAS = 4
+#: Truncation of the Gaussian, in standard deviations.
+TRUNCATE_SIGMAS = 4
 # Largest standard deviation in pixels: wider filters come from mistaken units, and would exhaust the memory.
 _MAX_SIGMA_PX = 1000
 # ... and with narrower ones the next pixel has zero weight.
 _MIN_SIGMA_PX = 0.1
 # Objects traced per block.
 _BLOCK = 128
-# Pixels are covered as a whole.
-_WHOLE = np.empty((0, 0))
 
 
 def tracing_recipe(
@@ -73,12 +71,8 @@ def traced_labels(
     scale: float | Sequence[float] = 1,
     unit: str = "pixel",
     name: str = "",
-    shares: Real | None = None,
 ) -> dict[str, Any]:
-    """Trace the objects of labels as `extract_curves` does; return the parameters of their `Ensemble`.
-
-    `shares`, an array like the labels, says how much of each pixel its label covers: all of it by default.
-    """
+    """Trace the objects of labels as `extract_curves` does; return the parameters of their `Ensemble`."""
     plane = label_plane(labels)
     pixel = pixel_of(scale)
     sigma, radius = blur(recipe.outline_smoothing, recipe.smoothing_unit, pixel)
@@ -103,7 +97,7 @@ def traced_labels(
         dropped[reason] += int(np.count_nonzero(wanted & unusable))
         wanted &= ~unusable
     objects = np.flatnonzero(wanted)
-    contours = _contours(plane, objects, boxes[objects], sigma, radius, _WHOLE if shares is None else shares)
+    contours = _contours(plane, objects, boxes[objects], sigma, radius)
     starts, ends, after = contours.offsets[:-1], contours.offsets[1:], following(contours.offsets)
     x, y = (contours.vertices - np.repeat(contours.vertices[starts], ends - starts, axis=0)).T
     signed = np.add.reduceat(x * y[after] - x[after] * y, starts) / 2
@@ -182,13 +176,12 @@ def _contours(
     boxes: Index,
     sigma: tuple[float, float],
     radius: tuple[int, int],
-    shares: Real,
 ) -> _Contours:
     """Contours of the masks of some objects after the Gaussian filter."""
-    down, across = (one / one.sum() for one in map(_gaussian, sigma, radius))
+    down, across = map(_gaussian, sigma, radius)
     trace = kernels(__package__).trace_contours
     parts = [slice(start, start + _BLOCK) for start in range(0, len(objects), _BLOCK)]
-    traced = over_blocks(lambda part: trace(plane, shares, objects[part], boxes[part], down, across), parts)
+    traced = over_blocks(lambda part: trace(plane, objects[part], boxes[part], down, across), parts)
     none = np.empty((0, 2)), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
     vertices, counts, owners, hollow = (np.concatenate(one) for one in zip(none, *traced, strict=True))
     owners += _BLOCK * np.repeat(np.arange(len(parts)), [len(one[2]) for one in traced])
@@ -196,7 +189,8 @@ def _contours(
 
 
 def _gaussian(sigma: float, radius: int) -> Real:
-    return np.exp(-0.5 * (np.arange(-radius, radius + 1) / max(sigma, _MIN_SIGMA_PX)) ** 2)
+    weights: Real = kernels(__package__).gaussian(max(sigma, _MIN_SIGMA_PX), radius)
+    return weights
 
 
 def has_holes(labels: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -258,7 +252,7 @@ def blur(smoothing: float, unit: SmoothingUnit, pixel: Real) -> tuple[tuple[floa
         raise ValueError(f"smoothing by {max(rows, columns):g} pixels leaves nothing: the maximum is {_MAX_SIGMA_PX}")
     if unit == "window":
         return (rows, columns), (int(smoothing / 2),) * 2
-    return (rows, columns), (int(np.ceil(_TRUNCATE_SIGMAS * rows)), int(np.ceil(_TRUNCATE_SIGMAS * columns)))
+    return (rows, columns), (int(np.ceil(TRUNCATE_SIGMAS * rows)), int(np.ceil(TRUNCATE_SIGMAS * columns)))
 
 
 def highest_level(shapes: ArrayLike, sigma: Sequence[float], radius: Sequence[int]) -> Real:
@@ -270,5 +264,5 @@ def highest_level(shapes: ArrayLike, sigma: Sequence[float], radius: Sequence[in
             weights = _gaussian(width, reach)
             runs, place = np.unique(lengths, return_inverse=True)
             inside = [weights[max(reach - run // 2, 0) : reach + (run + 1) // 2].sum() for run in runs.tolist()]
-            highest *= (np.array(inside) / weights.sum())[place.reshape(lengths.shape)]
+            highest *= np.array(inside)[place.reshape(lengths.shape)]
     return highest

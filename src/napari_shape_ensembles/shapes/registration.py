@@ -335,13 +335,7 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
     """
     check_landmarks(landmarks)
     switch(reflections, "reflections")
-    points = planes(landmarks)
-
-    def of_block(part: slice) -> Real:
-        spectrum, _ = _transformed(points[part], np.zeros(1))
-        return two_best(shift_scores(spectrum, spectrum, reflections))[2]
-
-    return np.concatenate(over_blocks(of_block, list(curve_blocks(len(points))) or [slice(0)]))
+    return distinct_and_levels(planes(landmarks), reflections)[0]
 
 
 def choose_archetype(preshapes: Real, choice: Choice, *, reflections: bool = True, seed: int = 0) -> Real:
@@ -405,7 +399,8 @@ def posed(curve: Real, reflections: bool = True) -> Real:
 def archetype_index(preshapes: Real, choice: Choice, *, reflections: bool = True, seed: int = 0) -> int:
     """Index of the archetype within the ensemble; for `"mean"`, of the initial curve."""
     if choice in ("asymmetric", "mean"):
-        return least_symmetric(distinctness(preshapes, reflections=reflections), lobe_levels(planes(preshapes)))
+        check_landmarks(preshapes)
+        return least_symmetric(*distinct_and_levels(planes(preshapes), switch(reflections, "reflections")))
     if choice == "random":
         return int(np.random.default_rng(seed).integers(len(preshapes)))
     if isinstance(choice, str):
@@ -415,25 +410,34 @@ def archetype_index(preshapes: Real, choice: Choice, *, reflections: bool = True
     return int(choice)
 
 
-def lobe_levels(points: Real) -> Real:
-    """Logarithms (N, b) of the amplitudes of bands of lobes of curves (N, 2, n), in either direction.
+def distinct_and_levels(points: Real, reflections: bool) -> tuple[Real, Real]:
+    """Distinctness of curves (N, 2, n), and logarithms (N, b) of the amplitudes of their lobes in bands.
 
-    They do not depend on the registration.
+    Neither depends on the registration.
     """
 
-    def of_block(part: slice) -> Real:
-        z = points[part, 0] + 1j * points[part, 1]
-        coefficients: Complex = scipy.fft.fft(z - z.mean(axis=-1, keepdims=True), overwrite_x=True)
-        backwards = np.abs(coefficients[:, -1]) > np.abs(coefficients[:, 1])
-        coefficients[backwards] = np.roll(coefficients[backwards, ::-1], 1, axis=-1)
-        circle = np.maximum(np.abs(coefficients[:, 1]), np.finfo(float).tiny)
-        power = np.abs(coefficients / circle[:, None]) ** 2
-        power[:, LINEAR] = 0
-        lobes = np.abs(np.rint(np.fft.fftfreq(z.shape[-1], 1 / z.shape[-1])) - 1)[:, None]
-        low, high = np.transpose(BANDS)
-        return np.log(power @ ((lobes >= low) & (lobes <= high)) + _LEAST_AMPLITUDE**2) / 2
+    def of_block(part: slice) -> tuple[Real, Real]:
+        spectrum, _ = _transformed(points[part], np.zeros(1))
+        return two_best(shift_scores(spectrum, spectrum, reflections))[2], _lobe_levels(spectrum)
 
-    return np.concatenate(over_blocks(of_block, list(curve_blocks(len(points))) or [slice(0)]))
+    found = over_blocks(of_block, list(curve_blocks(len(points))) or [slice(0)])
+    distinct, levels = map(np.concatenate, zip(*found, strict=True))
+    return distinct, levels
+
+
+def _lobe_levels(spectrum: Complex) -> Real:
+    """Logarithms (N, b) of the amplitudes of bands of lobes, from Fourier transforms of curves in either direction."""
+    n, (low, high) = spectrum.shape[-1], np.transpose(BANDS)
+    lobes = np.abs(np.rint(np.fft.fftfreq(n, 1 / n)) - 1)
+    lobes[LINEAR] = 0
+    kept = np.flatnonzero((lobes >= low.min()) & (lobes <= high.max()))
+    backwards = (np.abs(spectrum[:, -1]) > np.abs(spectrum[:, 1]))[:, None]
+    circle = np.maximum(np.abs(np.where(backwards, spectrum[:, [-1]], spectrum[:, [1]])), np.finfo(float).tiny)
+    relative = spectrum[:, kept] / circle
+    if backwards.any():
+        relative = np.where(backwards, spectrum[:, -kept] / circle, relative)
+    power, lobes = relative.real**2 + relative.imag**2, lobes[kept, None]
+    return np.log(power @ ((lobes >= low) & (lobes <= high)) + _LEAST_AMPLITUDE**2) / 2
 
 
 def least_symmetric(distinct: Real, levels: Real) -> int:
@@ -443,10 +447,8 @@ def least_symmetric(distinct: Real, levels: Real) -> int:
 
     Parameters
     ----------
-    distinct : (N,) array
-        From `distinctness`.
-    levels : (N, b) array
-        From `lobe_levels`.
+    distinct, levels : (N,) and (N, b) arrays
+        From `distinct_and_levels`.
     """
     away = np.abs(levels - np.median(levels, axis=0))
     away = np.linalg.norm(away / np.maximum(np.median(away, axis=0), _LEAST_DEVIATION), axis=1)

@@ -12,6 +12,7 @@ from scipy.linalg import eigh_tridiagonal, lapack
 from .._types import Complex, Mask, Real
 from ..checks import RandomState, seal, seed_of
 from ..outlines import Ensemble
+from ..outlines.ensemble import areas_and_perimeters
 from ..progress import RELEASE_FROM_BYTES, each_block, one_library_thread, over_blocks, release_memory
 from . import grassmann, spd
 from .decomposition import check_landmarks, curve_blocks, planes, separate
@@ -22,9 +23,8 @@ from .registration import (
     Choice,
     Registration,
     archetype_index,
-    distinctness,
+    distinct_and_levels,
     least_symmetric,
-    lobe_levels,
     match_blocks,
     match_spectra,
     mean_archetype,
@@ -235,7 +235,8 @@ class ShapeSpace:
         self.fit_landmarks(self._landmarks(curves), overwrite=True)
         self.unit_ = curves.unit if curves is X or isinstance(X[0], Ensemble) else None
         if self.unit_ is not None and curves.pixel_size is not None:
-            most = lobes_held(np.asarray(curves.features["perimeter"]) / np.mean(curves.pixel_size))
+            _, perimeter = areas_and_perimeters(curves.vertices, curves.offsets)
+            most = lobes_held(perimeter / np.mean(curves.pixel_size))
             self.bands_ = tuple(band for band in self.bands_ if band[1] <= most)
         return self
 
@@ -587,8 +588,7 @@ def _least_symmetric(held: Held | HeldByWorkers, reflections: bool, *scale: Real
 
 
 def _distinct_and_levels(points: Real, *scale: Real, reflections: bool) -> tuple[Real, Real]:
-    scaled = _scaled(points, *scale)
-    return distinctness(scaled.swapaxes(1, 2), reflections=reflections), lobe_levels(scaled)
+    return distinct_and_levels(_scaled(points, *scale), reflections)
 
 
 def _match_raw(points: Real, scale: Real, *, archetype: Real, reflections: bool) -> Registration:
