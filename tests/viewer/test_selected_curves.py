@@ -6,7 +6,7 @@ from qtpy.QtCore import QItemSelectionModel, QPoint, Qt
 from qtpy.QtWidgets import QInputDialog
 
 from docks import choose_for_selected, curves_of, press, press_on_canvas, run, selected_rows
-from image_makers import labels_of
+from image_makers import labels_of, spots
 from napari_shape_ensembles.explanation.checklist import BLANK, checklist
 from napari_shape_ensembles.viewer.curves.crops import MAX_SHOWN
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
@@ -153,6 +153,42 @@ def test_shapes_and_labels_are_put_into_groups_too(model, bare_dock, named, qtbo
         np.testing.assert_array_equal(shape, shapes.data[row])
     task.undo_group()
     assert model.layers["labels"].visible
+
+
+def test_undo_removes_no_parts_of_an_image_that_was_deleted(model, bare_dock, qtbot):
+    model.layers.clear()
+    for seed, name in ((1, "one"), (2, "two")):
+        model.add_labels(labels_of(seed), name=name)
+    run(bare_dock, qtbot)
+    task = bare_dock.comparison
+    first = len(task.result.a)
+    task.selection.pick([1, first + 2])
+    task.selection.group_requested.emit("odd")
+    wait_for(bare_dock, qtbot)
+    model.layers.remove("one")
+    press(bare_dock.picked_group.button, qtbot)
+    assert {"one rest", "one odd", "two"} <= {layer.name for layer in model.layers}
+    assert not {"two rest", "two odd"} & {layer.name for layer in model.layers}
+    assert model.layers["two"].visible
+    assert [row.name for row in bare_dock.session.design.groups()["odd"]] == ["one odd"]
+    task.selection.pick([first + 3])
+    run(bare_dock, qtbot)
+    assert bare_dock.picked_group.isHidden()
+
+
+@pytest.mark.parametrize("kind", ["image", "labels"])
+def test_parts_lie_over_their_image_until_the_next_run(model, bare_dock, qtbot, kind):
+    model.layers.clear()
+    for seed, name in ((1, "one"), (2, "two")):
+        (model.add_image if kind == "image" else model.add_labels)(
+            spots(seed) if kind == "image" else labels_of(seed), name=name
+        )
+    run(bare_dock, qtbot)
+    bare_dock.comparison.selection.pick([0, 3, 4])
+    bare_dock.comparison.selection.group_requested.emit("odd")
+    wait_for(bare_dock, qtbot)
+    found = [{layer.name for layer in cell.layers} for cell in bare_dock.session.image_cells.cells() if cell.layers]
+    assert found == [{"one", "one curves", "one rest", "one odd"}, {"two", "two curves"}]
 
 
 def test_outlines_that_coarser_images_do_not_show_stay_with_the_rest(model, bare_dock, qtbot):

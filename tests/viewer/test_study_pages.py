@@ -12,6 +12,7 @@ from image_makers import labels_of, spots
 from napari_shape_ensembles.comparison.verdict import ROW_WORDS
 from napari_shape_ensembles.viewer import studying
 from napari_shape_ensembles.viewer.docks.study import LandscapePage, SmoothingPage, StudyPage
+from napari_shape_ensembles.viewer.page_status import page_statuses
 from napari_shape_ensembles.viewer.panels import plot_view
 from napari_shape_ensembles.viewer.session import Session
 
@@ -118,6 +119,7 @@ def test_partial_results_are_shown_and_kept_on_cancel(landscape_dock, qtbot):
         press(landscape_dock.cancel_button, qtbot)
     assert landscape_dock.answer.text().startswith("Cancelled. So far: one (16 curves) and two (16 curves)")
     assert landscape_dock.run_button.isEnabled()
+    assert page_statuses(landscape_dock.session)["Trust"].state == "open"  # not done
 
 
 def test_the_cell_under_the_mouse_is_described(landscape_dock, qtbot, monkeypatch):

@@ -63,7 +63,7 @@ from .experimenting import (
     write_experiment_tables,
 )
 from .group_images import MAX_GROUP_IMAGES, GroupImages, outline_layers
-from .inputs import Ids, Ref, Source, Sources, file_errors_named, fingerprint, own_ids, plane_of, source_of
+from .inputs import PARTS, Ids, Ref, Source, Sources, file_errors_named, fingerprint, own_ids, plane_of, source_of
 from .layers import (
     CurveLayer,
     CurveSelection,
@@ -549,18 +549,30 @@ class ComparisonTask(Task[Comparison]):
 
     def undo_group(self) -> None:
         """Take back the last group made of selected curves: its parts are removed, and their images compared again."""
-        last = self.picked_groups.pop()
+        removable, last = self._removable_parts(), self.picked_groups.pop()
         with self.choices.layers.batched_update():
-            remove_layers(last.parts, self.choices.layers)
+            remove_layers(removable, self.choices.layers)
         for layer in [ref() for ref in last.hidden]:
             if layer is not None:
                 layer.visible = True
-        last.restore()
+        if any(ref() in self.choices.layers for ref in last.parts):
+            self.design.restore_whole()
+        else:
+            last.restore()
         self.changed.emit()
 
+    def _removable_parts(self) -> list[Ref]:
+        """Return the parts of the last group made of selected curves that are in the viewer together with their image.
+
+        Without the image, its outlines would be lost.
+        """
+        layers, last = self.choices.layers, self.picked_groups[-1]
+        parts = [(ref, part) for ref in last.parts if (part := ref()) is not None and part in layers]
+        return [ref for ref, part in parts if PARTS[part].whole in layers]
+
     def group_words(self) -> str:
-        """Return a sentence on the last group made of selected curves, empty if its parts were removed."""
-        while self.picked_groups and not any(ref() in self.choices.layers for ref in self.picked_groups[-1].parts):
+        """Return a sentence on the last group made of selected curves that can be taken back; else empty."""
+        while self.picked_groups and not self._removable_parts():
             self.picked_groups.pop()
         if not self.picked_groups:
             return ""

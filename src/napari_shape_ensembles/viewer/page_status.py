@@ -12,6 +12,7 @@ from ..outlines.units import conversion_factor
 from ..words import counted
 from .inputs import pixel_size_of
 from .session import Session
+from .studying import StudyTask
 from .task import Task
 from .world import drawn_axes
 
@@ -89,7 +90,11 @@ def _why_step(session: Session) -> PageStatus:
 
 
 def _trust_step(session: Session) -> PageStatus:
-    states = [_status_of_task(task) for task in (session.trust, session.landscape, session.smoothing)]
+    tasks: tuple[StudyTask[Any], ...] = session.trust, session.landscape, session.smoothing
+    states = [_status_of_task(task) for task in tasks]
+    for place, task in enumerate(tasks):
+        if states[place].state == "done" and task.is_partial:
+            states[place] = PageStatus("open", task.message)
     result = session.comparison.result
     if result is not None and result.fragile and states[0].state == "done":
         states[0] = PageStatus("look", " ".join(checks_in_words(result)))

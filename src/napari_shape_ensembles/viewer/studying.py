@@ -81,6 +81,12 @@ class StudyTask(Task[Study]):
         self.result = yield self.study_function(sources, run_inputs)
         self.run_inputs = run_inputs
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether the result is that of a run that was cancelled, or is still running."""
+        result = self.result
+        return result is not None and bool(result.missing if isinstance(result, ChoiceStudy) else not result.complete)
+
     def _on_partial_result(self, step: Progress) -> None:
         """Store a partial result."""
         if step.result is not None and step.result.done_something:

@@ -4,6 +4,7 @@ from napari.layers import Layer
 
 from ...comparison.design import GROUP
 from ...comparison.display import MARK
+from ...io.image_parts import WHOLE
 from ...palette import SIDE_COLORS
 from ..comparing import ComparisonTask
 from ..designing import DesignTable
@@ -71,6 +72,7 @@ class ImageCells:
             over = [other for one in (lowest, layer) if one is not None for other in self._layers_over(one)]
             named = layer if layer is not None else curves
             over += [] if named is None else self._left_behind(named)
+            over += [] if curves is None else self._parts_over(layer)
             # A layer has one place, also if it lies over two images or is on both sides.
             here = dict.fromkeys(one for one in (lowest, layer, *over, curves) if one is not None and one not in placed)
             placed.update(here)
@@ -104,6 +106,11 @@ class ImageCells:
         tasks = self._segmentation, self._group_images, self._inspection
         examples = [painted for annotated, painted in self._learning.examples() if annotated is image]
         return [*(layer for task in tasks for layer in task.layers_over(image)), *examples]
+
+    def _parts_over(self, image: Layer | None) -> list[Layer]:
+        """Return parts of an image of the result, as of selected outlines, which replace it in the next run."""
+        parts = [layer for layer in self._design.offered() if layer in PARTS]
+        return [part for part in parts if image is PARTS[part].whole and PARTS[part].part == WHOLE]
 
     def _left_behind(self, layer: Layer) -> list[Layer]:
         """Return own layers of a deleted image which lie on this one of the same name, or on other layers of that one.

@@ -165,7 +165,7 @@ class Bench(Page):
         waits = self.step == "Outlines" and self.session.proposing.is_choosing
         asked = self.session.comparison
         reason = asked.blocking_reason() if self.step == "Outlines" and not (asked.has_result or asked.busy) else ""
-        words, tooltip = _MAKE if reason and self._is_single else _NEXT_BUTTONS[self.step]
+        words, tooltip = _MAKE if self._is_single else _NEXT_BUTTONS[self.step]
         self.next.setText(_CHOOSING if waits else words)
         self.next.setToolTip(f"{tooltip} ({self._next_shortcut.key().toString()})")
         is_off = waits or (self.session.segmentation.busy if self._is_single else bool(reason))
@@ -177,9 +177,9 @@ class Bench(Page):
 
     @property
     def _is_single(self) -> bool:
-        """Whether *Outlines* shows a single image, which is segmented rather than compared."""
-        session = self.session
-        if self.step != "Outlines" or session.comparison.has_result or not session.comparison.blocking_reason():
+        """Whether *Outlines* shows a single image, not of the result, which is segmented rather than compared."""
+        session, compared = self.session, self.session.comparison
+        if self.step != "Outlines" or not compared.blocking_reason() or compared.covers_chosen_layers():
             return False
         return len(session.design.offered_automatically()) == 1 and not session.segmentation.blocking_reason()
 
