@@ -35,8 +35,18 @@ def watch(event, arguments):
     if not watched["on"]:
         return
     writes = event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")
+    if is_temporary(event, arguments):
+        return
     if writes or event.startswith(FORBIDDEN):
         seen[f"{event} {str(arguments)[:80]}"] += 1
+
+
+def is_temporary(event, arguments):
+    """Whether a file in a temporary folder of a reader is written, or removed with that folder."""
+    if event == "os.remove":
+        return arguments[1] >= 0  # relative to a folder that is being removed
+    place = Path(str(arguments[0])) if event == "open" else Path()
+    return place.is_relative_to(tempfile.gettempdir()) and not place.is_relative_to(watched["folder"])
 
 
 def bytes_changed(rng, content):
@@ -144,6 +154,7 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     sys.addaudithook(watch)
     place = Path(tempfile.mkdtemp())
+    watched["folder"] = str(place)
     for kind in options.kinds:
         fuzz(kind, options.files, options.seed, place)
     print(f"forbidden: {dict(seen) or 'nothing'}; files that broke a reader are in {place}")

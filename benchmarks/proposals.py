@@ -1,8 +1,8 @@
 """The first proposed recipe: weights of its score, and accuracy on images of other types.
 
 ``weights`` fits the weights of the measurements of `propose` to the F1 of recipes on images of the shared data:
-``mask_corrections``, the first three of every size, ``segmentation``, ``micrographs``, ``uhcs_spheroidite`` and
-``dsb_nuclei``, cropped to 360 × 360 pixels; and prints what they give on kinds of images left out.
+``mask_corrections``, ``segmentation``, ``micrographs``, ``uhcs_spheroidite`` and ``dsb_nuclei``, cropped to 360 × 360
+pixels; and prints what they give on images left out: every other one, and kinds.
 ``materials`` prints the F1 of the first proposal, of the defaults and of manual settings on the images of
 benchmarks/segmentation.py. ``micrographs`` prints, for the images of that folder, F1 of Otsu's method, of the first
 proposal with and without the masks of what is not image, and of five painted objects. ``drawn`` draws bars, letters and
@@ -11,14 +11,16 @@ is found where nothing is drawn.
 For the images of ``segmentation`` see benchmarks/learning.py (``--only methods``). ``large`` prints the mean F1 of
 proposals for these images enlarged to 2700 pixels: tiled by reflection, so that the objects remain as small; and
 magnified, with noise added.
-Run as ``python benchmarks/proposals.py weights|materials|large|micrographs|drawn [--data FOLDER]``.
+Run as ``python benchmarks/proposals.py weights|materials|large|micrographs|drawn [--data FOLDER] [--out FILE]``; the
+file keeps the figures of ``weights``.
 """
 
 import argparse
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -31,9 +33,10 @@ from skimage.transform import rotate
 from learning import drawn, f1
 from napari_shape_ensembles import learn_objects, propose, segment
 from napari_shape_ensembles.outlines import not_image
+from results_file import out_option, record
 from segmentation import battery, nuclei, powder, steel, without_small
 
-PER_SIZE = 3
+PER_KIND = 3
 # Random choices of five painted objects.
 DRAWS = 3
 # Minimum longer side of a large image in pixels, and standard deviation of the noise in a magnified one, as a fraction
@@ -41,6 +44,10 @@ DRAWS = 3
 LARGE, NOISE = 2700, 0.04
 # Of the ridge regression, relative to the variance of each measurement.
 RIDGE = 0.3
+# What the F1 expected of the best proposal is learned from; below this, it is doubtful.
+EXPECTED_FROM, DOUBTFUL_F1 = ("repeatable", "round"), 0.65
+# Measures of the proposals for one image (proposals, measures), and their F1.
+Tried: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 
 def main() -> None:
@@ -48,9 +55,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("weights", "materials", "large", "micrographs", "drawn"))
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
+    out_option(parser)
     options = parser.parse_args()
     if options.what == "weights":
-        print(weights(options.data))
+        weights(options.data, options.out)
     elif options.what == "materials":
         materials(options.data)
     elif options.what == "micrographs":
@@ -61,9 +69,9 @@ def main() -> None:
         print(large(options.data / "segmentation"))
 
 
-def weights(data: Path) -> str:
-    """Weights by ridge regression; F1 of the first proposal for each kind, with weights from the other kinds."""
-    kinds: dict[str, list[tuple[np.ndarray, np.ndarray]]] = defaultdict(list)
+def weights(data: Path, out: Path | None) -> None:
+    """Print weights of the score and of the F1 expected of the best proposal; and what they give on images left out."""
+    kinds: dict[str, list[Tried]] = defaultdict(list)
     names: list[str] = []
     for kind, path, image, truth in training_images(data):
         part = fullest(truth)
@@ -73,36 +81,73 @@ def weights(data: Path) -> str:
         found = np.array([f1(truth[part], one.labels) for one in proposals])
         kinds[kind].append((measures, found))
         print(kind, path.name, len(found), f"{found[0]:.2f} of {found.max():.2f}", flush=True)
-    left_out = []
-    for kind, own in kinds.items():
-        slopes = ridge([images for other, images in kinds.items() if other != kind])
-        left_out.append([found[(measures @ slopes).argmax()] for measures, found in own])
-        print(kind, np.round(left_out[-1], 2))
-    slopes = ridge(list(kinds.values()))
-    rows = [f'    "{name}": {slope:.2f},' for name, slope in zip(names, slopes, strict=True)]
-    inside = [found[(measures @ slopes).argmax()] for own in kinds.values() for measures, found in own]
-    best = [found.max() for own in kinds.values() for _, found in own]
-    each = np.concatenate(left_out).mean(), np.mean(inside), np.mean(best)
-    return "\n".join([*rows, "F1, kind left out {:.3f}, all in {:.3f}, best {:.3f}".format(*each)])
+    tried = list(kinds.values())
+    reached = {"best recipe in hindsight": [found.max() for images in tried for _, found in images]}
+    even, odd = ([images[half::2] for images in tried] for half in (0, 1))
+    for name, own, others in (("even images left out", even, odd), ("odd images left out", odd, even)):
+        slopes, _ = ridge(others)
+        reached[name] = [best(one, slopes)[1][0] for images in own for one in images]
+    # The best proposals of each kind by weights learned from the others, and then what is expected of them.
+    first = [
+        [best(one, slopes) for one in images]
+        for place, images in enumerate(tried)
+        for slopes in [ridge(tried[:place] + tried[place + 1 :])[0]]
+    ]
+    f1_of_kinds = [[found[0] for _, found in images] for images in first]
+    f1_of_first = np.concatenate(f1_of_kinds)
+    reached["kind left out"] = list(f1_of_first)
+    places = [names.index(name) for name in EXPECTED_FROM]
+    terms = [[(measures[:, places], found) for measures, found in images] for images in first]
+    expected = []
+    for place, images in enumerate(terms):
+        slopes, offset = ridge(terms[:place] + terms[place + 1 :])
+        expected += [offset + float(measures[0] @ slopes) for measures, _ in images]
+    groups = {"good": f1_of_first >= 0.7, "poor": f1_of_first < 0.5, "failed": f1_of_first < 0.3}
+    doubtful = {
+        name: f"{np.sum(np.array(expected)[group] < DOUBTFUL_F1)} of {group.sum()}" for name, group in groups.items()
+    }
+    figures = {
+        "images": len(f1_of_first),
+        "mean F1": {name: round(float(np.mean(values)), 3) for name, values in reached.items()},
+        "failures": {name: int(np.sum(np.array(values) < 0.3)) for name, values in reached.items()},
+        "kinds left out": {
+            kind: round(float(np.mean(values)), 2) for kind, values in zip(kinds, f1_of_kinds, strict=True)
+        },
+        "doubtful": doubtful,
+        "score": coefficients(names, *ridge(tried)),
+        "expected": coefficients(EXPECTED_FROM, *ridge(terms)),
+    }
+    print("\n".join(f"{name}: {figure}" for name, figure in figures.items()))
+    record(out, **figures)
+
+
+def best(image: Tried, slopes: np.ndarray) -> Tried:
+    """The proposal with the highest score."""
+    measures, found = image
+    place = int((measures @ slopes).argmax())
+    return measures[[place]], found[[place]]
+
+
+def coefficients(names: Sequence[str], slopes: np.ndarray, offset: float) -> dict[str, float]:
+    """Rounded, by name."""
+    return {name: round(float(slope), 2) for name, slope in zip([*names, "offset"], [*slopes, offset], strict=True)}
 
 
 def training_images(data: Path) -> Iterator[tuple[str, Path, np.ndarray, np.ndarray]]:
-    """Kind, path, image and labels: of the corrected masks the first three of every size, and all of the others."""
-    sizes: Counter[tuple[int, ...]] = Counter()
+    """Kind, path, image and labels."""
     for path in sorted((data / "mask_corrections").glob("*_image.png")):
-        image = imread(path)
-        sizes[image.shape] += 1
-        if sizes[image.shape] <= PER_SIZE:
-            truth = imread(path.with_name(path.name.replace("_image", "_after")))
-            yield f"corrected, {image.shape[:2]}", path, image, truth.astype(int)
+        image, truth = imread(path), imread(path.with_name(path.name.replace("_image", "_after")))
+        yield f"corrected, {image.shape[:2]}", path, image, truth.astype(int)
     for folder in ("segmentation", "micrographs", "uhcs_spheroidite"):
         for number, path in enumerate(sorted((data / folder).glob("*_image.png"))):
             ending = "_mask" if folder == "uhcs_spheroidite" else "_labels"
             truth = imread(path.with_name(path.name.replace("_image", ending)))
-            kind = f"{folder} {number // PER_SIZE}" if folder == "segmentation" else folder
+            kind = f"{folder} {number // PER_KIND}" if folder == "segmentation" else folder
             yield kind, path, imread(path), ndimage.label(truth)[0] if ending == "_mask" else truth.astype(int)
     folder = data / "dsb_nuclei"
-    yield "nuclei", folder / "image.png", imread(folder / "image.png"), imread(folder / "labels.png").astype(int)
+    image, truth = imread(folder / "image.png"), imread(folder / "labels.png").astype(int)
+    for half in (np.s_[:, : image.shape[1] // 2], np.s_[:, image.shape[1] // 2 :]):  # the sample
+        yield "nuclei", folder / "image.png", image[half], truth[half]
 
 
 def fullest(truth: np.ndarray, side: int = 360) -> tuple[slice, slice]:
@@ -113,8 +158,8 @@ def fullest(truth: np.ndarray, side: int = 360) -> tuple[slice, slice]:
     return np.s_[rows : rows + side, columns : columns + side]
 
 
-def ridge(kinds: list[list[tuple[np.ndarray, np.ndarray]]]) -> np.ndarray:
-    """Coefficients for F1; images have equal weight, and kinds the square root of their number."""
+def ridge(kinds: list[list[Tried]]) -> tuple[np.ndarray, float]:
+    """Coefficients for F1, and the constant; images have equal weight, and kinds the square root of their number."""
     images = [(*image, 1 / np.sqrt(len(own))) for own in kinds for image in own]
     measures, found = (np.concatenate([image[place] for image in images]) for place in (0, 1))
     weight = np.concatenate([np.full(len(found), weight / len(found)) for _, found, weight in images])
@@ -122,7 +167,8 @@ def ridge(kinds: list[list[tuple[np.ndarray, np.ndarray]]]) -> np.ndarray:
     middle = weight @ measures
     spread = np.sqrt(weight @ (measures - middle) ** 2)
     scaled, wanted = (measures - middle) / spread, weight * (found - weight @ found)
-    return np.linalg.solve((scaled.T * weight) @ scaled + RIDGE * np.eye(len(middle)), scaled.T @ wanted) / spread
+    slopes = np.linalg.solve((scaled.T * weight) @ scaled + RIDGE * np.eye(len(middle)), scaled.T @ wanted) / spread
+    return slopes, float(weight @ found - middle @ slopes)
 
 
 def materials(data: Path) -> None:

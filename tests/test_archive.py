@@ -241,6 +241,16 @@ def test_a_zip_bomb_is_rejected_unread(tmp_path):
     assert not is_archive(path, KIND)
 
 
+def test_a_directory_that_claims_a_gigabyte_for_an_entry_is_rejected_unread(tmp_path):
+    write_zip(tmp_path / "evil.npz", [manifest(), ("x.npy", npy(np.zeros(1)))])
+    content = bytearray((tmp_path / "evil.npz").read_bytes())
+    at = content.index(b"PK\x01\x02") + 20  # the compressed size of the first entry
+    content[at : at + 4] = (2**30).to_bytes(4, "little")
+    (tmp_path / "evil.npz").write_bytes(content)
+    with pytest.raises(ValueError, match="entries have other sizes than its directory says"):
+        read(tmp_path / "evil.npz")
+
+
 # End-of-central-directory record that claims a start before the file, found by fuzzing.
 EARLY = b"PK\x05\x06" + bytes(8) + b"\x2e\x00\x00\x00\xff\xff\xff\x7f\x00\x00"
 

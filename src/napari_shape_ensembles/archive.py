@@ -284,6 +284,8 @@ def _refuse_bombs(archive: zipfile.ZipFile, size: int) -> None:
     entries = archive.infolist()
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise ContentError("its entries are compressed, so it was not written by this software")
+    if any(entry.compress_size != entry.file_size for entry in entries):  # it would be read into memory first
+        raise ContentError("its entries have other sizes than its directory says")
     claimed = sum(entry.file_size for entry in entries)
     if claimed > size:
         raise ContentError(f"its entries declare {claimed} bytes, but the file has {size}")

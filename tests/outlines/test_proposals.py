@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from scipy import ndimage
 
-from napari_shape_ensembles import Outlines, match_labels, propose, segment
+from napari_shape_ensembles import Outlines, match_labels, propose, samples, segment
 from napari_shape_ensembles.outlines.proposals import (
     best_recipe,
     candidate_examples,
@@ -57,10 +57,8 @@ def test_proposals_are_ranked_and_differ():
     assert len(set(distinguishing_descriptions([item.recipe for item in found]))) == len(found)
     for item in found:
         assert item.labels.shape == item.thumbnail.shape
-        assert {"closed", "contrast", "repeatable"} <= set(item.measures)
-        assert all(0 <= value <= 1.2 for name, value in item.measures.items() if name not in ("sharp", "unequal"))
-        assert item.measures["unequal"] >= 0  # a logarithm
-        assert -1 <= item.measures["sharp"] <= 1
+        assert {"closed", "round", "repeatable"} <= set(item.measures)
+        assert all(0 <= value <= 1.2 for value in item.measures.values())
 
 
 def test_measurements_of_perfect_outlines():
@@ -73,7 +71,6 @@ def test_measurements_of_perfect_outlines():
     assert measures["specks"] == 0
     assert measures["round"] > 0.9
     assert measures["repeatable"] > 0.8
-    assert measures["sharp"] > 0.05
     cut = propose(image[20:, 20:])[0]
     areas = np.bincount(cut.labels.ravel())[1:]
     inner = np.setdiff1d(np.unique(cut.labels), np.concatenate([cut.labels[0], cut.labels[:, 0]]))
@@ -96,6 +93,14 @@ def test_a_proposal_matches_its_recipe():
     image, _ = discs()
     for item in proposed()[:3]:
         assert np.array_equal(segment(image, item.recipe), item.labels)
+
+
+def test_dim_nuclei_are_found_beside_a_few_bright_ones():
+    """Bright nuclei have the strongest edges, and many recipes agree on them alone."""
+    image, truth = samples.nuclei().a, samples.nuclei_labels().a
+    best = propose(image)[0]
+    found = len(match_labels(truth, segment(image, best.recipe)).pairs)
+    assert found > 0.6 * len(np.unique(truth[truth > 0]))
 
 
 def test_tracing_and_cleaning_parameters_are_kept():

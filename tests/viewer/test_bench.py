@@ -26,6 +26,7 @@ from qtpy.QtWidgets import (
     QTabBar,
     QWidget,
 )
+from scipy import ndimage
 
 from docks import (
     PLUGIN,
@@ -39,7 +40,7 @@ from docks import (
     wheel,
 )
 from image_makers import labels_of, spots
-from napari_shape_ensembles import Outlines, samples
+from napari_shape_ensembles import Outlines
 from napari_shape_ensembles.comparison.design import GROUP
 from napari_shape_ensembles.comparison.verdict import ROW_WORDS
 from napari_shape_ensembles.explanation.headline import headline
@@ -620,7 +621,8 @@ def test_outlines_in_units_that_cannot_be_pooled_are_reported(model, qtbot, show
 
 
 def test_doubtful_outlines_are_to_be_checked(model, qtbot, shown):
-    model.add_image(samples.nuclei().a, name="nuclei")
+    noise = ndimage.gaussian_filter(np.random.default_rng(0).normal(size=(120, 120)), 2)
+    model.add_image(noise, name="noise")
     bench = shown(Bench(model))
     bench.show_page(STEPS.index("Outlines"))
     page = bench.pages["Outlines"].show_tab(0)

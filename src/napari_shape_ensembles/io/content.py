@@ -22,6 +22,8 @@ _DECOMPRESSORS: Mapping[bytes, Callable[[BytesIO], Any]] = {
     b"\xfd7zXZ": lzma.LZMAFile,
 }
 _CHUNK_BYTES = 2**20
+# Bytes by which a compressed entry may exceed twice its content.
+_MAX_OVERHEAD = 1024
 
 
 def bytes_of(path: StrPath) -> bytes:
@@ -85,6 +87,8 @@ def unpacked(archive: zipfile.ZipFile, wanted: Container[str]) -> Iterator[tuple
     """
     entries = [entry for entry in archive.infolist() if entry.filename in wanted]
     reserve(sum(entry.file_size for entry in entries))
+    if any(entry.compress_size > 2 * entry.file_size + _MAX_OVERHEAD for entry in entries):
+        raise ContentError("holds more than its directory says")  # and would be read into memory first
     for entry in entries:
         with archive.open(entry) as file:
             content = file.read(entry.file_size + 1)
