@@ -35,6 +35,7 @@ from qtpy.QtWidgets import (
     QMainWindow,
     QScrollArea,
     QSlider,
+    QWidget,
 )
 
 from napari_shape_ensembles import samples
@@ -112,7 +113,8 @@ class Walk:
 
 def seen(page):
     """Numbers of visible controls and words."""
-    parts = [one for one in page.findChildren((*CONTROLS, QLabel)) if not one.visibleRegion().isEmpty()]
+    every = page.findChildren(QWidget)
+    parts = [one for one in every if isinstance(one, (*CONTROLS, QLabel)) and not one.visibleRegion().isEmpty()]
     inner = [
         one for one in parts if isinstance(one, QLineEdit) and isinstance(one.parent(), QAbstractSpinBox | QComboBox)
     ]

@@ -662,7 +662,7 @@ def test_a_single_image_becomes_labels_and_outlines_colored_by_how_unusual_they_
     bench.show_page(1)
     qtbot.waitUntil(lambda: bench.next.isEnabled() and bench.next.text().startswith("Make"))
     kinds = (QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit)
-    controls = [one for one in bench.findChildren(kinds) if one.isVisible()]
+    controls = [one for one in parts_of(bench, *kinds) if one.isVisible()]
     assert len(controls) <= 12, [one.accessibleName() or one.text() for one in controls]
     press(bench.next, qtbot)
     wait_until_idle(bench.session.segmentation, qtbot)

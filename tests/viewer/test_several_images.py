@@ -339,7 +339,7 @@ def test_an_exclusion_in_a_pair_applies_to_several_images(dock, qtbot):
 
 
 def test_label_images_without_clashing_ids_are_distinguished(dock, model, qtbot):
-    labels = np.zeros((60, 160), dtype=np.int32)
+    labels = np.zeros((60, 80), dtype=np.int32)
     for index in range(10):
         labels[5 + 10 * (index % 5) : 13 + 10 * (index % 5), 10 + 40 * (index // 5) :][:, :18] = index + 1
     model.add_labels(np.where(labels <= 5, labels, 0), name="low", units=("um", "um"))

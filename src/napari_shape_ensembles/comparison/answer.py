@@ -15,6 +15,7 @@ from .._types import Real
 from ..mmd import MMDTest
 from ..shapes import spd
 from ..words import counted, listed
+from .border import NOTED, weights_in_words
 from .estimates import QUANTITIES, described, p_values
 from .fragility import checks_in_words
 from .learning import coordinate_precision, relative_precision
@@ -344,6 +345,7 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
     """Caveats to the row, in plain sentences."""
     c = comparison
     found = [f"{words}." for words in (c.note, *(finding.text for finding in c.quality.findings)) if words]
+    found += [*filter(None, [weights_in_words(c.size_factors, NOTED)])]
     if c.a.unit == "pixel":
         found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
     if max(c.image_counts) > 1 and c.permuted == "curves":

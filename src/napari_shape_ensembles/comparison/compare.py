@@ -98,7 +98,7 @@ def compare(
     (0.0001, False)
     """
     settings = settings_of(settings, "compare takes two samples; experiment compares several groups", changes)
-    given, compared, note = comparable(a, b)
+    given, compared, note = comparable(a, b, border=settings.border_correction)
     units = image_numbers(given) if replicate is None else column_numbers(given, replicate)
     unit = "images" if replicate is None else "replicates"
     more: dict[str, Any] = {"scratch": scratch, "client": client, "progress": progress}

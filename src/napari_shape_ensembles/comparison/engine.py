@@ -26,6 +26,7 @@ from ..mmd.replicates import (
 )
 from ..mmd.two_sample import pooled_mmd_test
 from ..outlines import Ensemble
+from .border import size_factor, usable_weights
 from .estimates import ratios, resamples_of_ratios
 from .learning import Learned, learn, report_step
 from .parts import Parts, form_parts, scale_parts, sides
@@ -142,6 +143,20 @@ class Groups(Sealed):
         return {name: found[name] for name in MEASURED}
 
     @cached_property
+    def weights(self) -> Real:
+        """`Ensemble.border_weights` of all outlines, (N,); NaN where they are unknown."""
+        return np.concatenate([image.border_weights for image in self.compared])
+
+    @property
+    def size_factors(self) -> dict[str, float]:
+        """How many times as large the mean size of each group is with `weights` as without."""
+        group, found = self.group[self.replicate], {}
+        for place, name in enumerate(self.names):
+            own = group == place
+            found[name] = size_factor(self.measured["size"][own], usable_weights(self.weights[own], self.settings))
+        return found
+
+    @cached_property
     def _means(self) -> Mapping[str, tuple[Real, Real]]:
         """For each test, means over replicates of the quantities that correspond to it, and deviations within them."""
         return {
@@ -203,7 +218,9 @@ class Groups(Sealed):
         rows, first = self.rows(i, j)
         replicate, blocks = self.units(i, j)
         counts = resamples_of_ratios(first, len(rows), self.settings.seed, replicate)
-        return ratios({name: values[rows] for name, values in self.measured.items()}, first, counts, replicate, blocks)
+        weights = usable_weights(self.weights[rows], self.settings)
+        measured = {name: values[rows] for name, values in self.measured.items()}
+        return ratios(measured, first, counts, replicate, blocks, weights)
 
     def test(self, i: int, j: int) -> tuple[MMDTest, MMDTest]:
         """Test the undulation and the scale of two groups."""

@@ -4,7 +4,7 @@ One table has all of them, for the window, reports, texts and files. Ratios are 
 """
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from scipy.special import stdtrit
@@ -33,6 +33,15 @@ from .verdict import SMALL_SAMPLE
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class Units(TypedDict):
+    """What estimates are over: the replicate of each outline and its block, if any, and the weights of the outlines."""
+
+    image: Index | None
+    blocks: Index | None
+    weights: Real | None
+
 
 # A `Comparison` has the functions of this module as methods, so its class cannot be imported here.
 Comparison = Any
@@ -81,13 +90,13 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     import pandas as pd
 
     image, first, seed = comparison.replicates, len(comparison.a), comparison.settings.seed
-    tested = comparison.quantity_p_values
-    measured, blocks = quantities_of(comparison), comparison.blocks
+    tested, measured = comparison.quantity_p_values, quantities_of(comparison)
     counts = resamples_of_ratios(first, len(comparison.t), seed, image)
-    found = ratios(measured | comparison.lobes, first, counts, image, blocks)
+    units: Units = {"image": image, "blocks": comparison.blocks, "weights": comparison.weights}
+    found = ratios(measured | comparison.lobes, first, counts, **units)
     if "spread of form" in tested:
-        found |= ratios({"spread of form": _form_deviations(comparison)}, first, counts, image, blocks)
-    found["spread of size"] = spread_ratios(measured["size"][:, None], first, counts, image, blocks)[:, 0]
+        found |= ratios({"spread of form": _form_deviations(comparison)}, first, counts, **units)
+    found["spread of size"] = spread_ratios(measured["size"][:, None], first, counts, **units)[:, 0]
     found["area"] = area_ratio(comparison, counts)
     rows = []
     for name in QUANTITIES:
@@ -187,15 +196,16 @@ def _form_deviations(comparison: Comparison) -> Real:
 
 def area_ratio(comparison: Comparison, counts: Real) -> Real:
     """Ratio of the mean areas, B over A, and the ends of its 95 % interval, (3,)."""
-    first, image = len(comparison.a), comparison.replicates
+    first, image, weights = len(comparison.a), comparison.replicates, comparison.weights
     area = np.concatenate([areas_and_perimeters(side.vertices, side.offsets)[0] for side in comparison.compared])
     if image is not None:
-        means = np.log(image_means(area[:, None], image))
+        means = np.log(image_means(area[:, None], image, weights))
         return _ratios_of_replicates(means, first, image, comparison.blocks)[:, 0]
     # The logarithm of a mean has the standard error of the mean over the mean.
-    relative = np.concatenate([side / side.mean() for side in np.split(area, [first])])[:, None]
-    value = float(np.log(area[first:].mean() / area[:first].mean()))
-    _, low, high = difference_of_means(relative, first, counts)
+    of_a, of_b = image_means(area[:, None], (np.arange(len(area)) >= first).astype(np.intp), weights)[:, 0]
+    relative = np.concatenate([area[:first] / of_a, area[first:] / of_b])[:, None]
+    value = float(np.log(of_b / of_a))
+    _, low, high = difference_of_means(relative, first, counts, weights)
     with np.errstate(over="ignore"):
         return np.exp(np.array([value, value + low[0], value + high[0]]))
 
@@ -235,7 +245,12 @@ def resamples_of_ratios(first: int, total: int, seed: int, image: Index | None =
 
 
 def ratios(
-    measured: Mapping[str, Real], first: int, counts: Real, image: Index | None = None, blocks: Index | None = None
+    measured: Mapping[str, Real],
+    first: int,
+    counts: Real,
+    image: Index | None = None,
+    blocks: Index | None = None,
+    weights: Real | None = None,
 ) -> dict[str, Real]:
     """Ratio of every quantity by name, with the ends of its interval, (3,); see `mean_ratios`.
 
@@ -243,18 +258,21 @@ def ratios(
     length of an outline, lobes of any kind make finer waves whose amplitudes grow with their square.
     """
     values = np.stack([*measured.values()], axis=1)
-    found = dict(zip(measured, mean_ratios(values, first, counts, image, blocks).T, strict=True))
+    units: Units = {"image": image, "blocks": blocks, "weights": weights}
+    found = dict(zip(measured, mean_ratios(values, first, counts, **units).T, strict=True))
     if {"roughness", *_COARSE_LOBES} <= measured.keys():
-        found["roughness"] = _roughness_ratio(measured["roughness"], _coarse_lobes(measured), first, image, blocks)
+        found["roughness"] = _roughness_ratio(measured["roughness"], _coarse_lobes(measured), first, **units)
     return found
 
 
-def _roughness_ratio(roughness: Real, lobed: Real, first: int, image: Index | None, blocks: Index | None) -> Real:
+def _roughness_ratio(
+    roughness: Real, lobed: Real, first: int, image: Index | None, blocks: Index | None, weights: Real | None
+) -> Real:
     if image is not None:
         beyond = roughness - _implied(roughness, lobed, image)
-        return _ratios_of_replicates(image_means(beyond[:, None], image), first, image, blocks)[:, 0]
+        return _ratios_of_replicates(image_means(beyond[:, None], image, weights), first, image, blocks)[:, 0]
     observed = np.arange(len(roughness))[None] >= first
-    value, error = (float(one[0]) for one in adjusted_difference(roughness, observed, lobed))
+    value, error = (float(one[0]) for one in adjusted_difference(roughness, observed, lobed, weights))
     freedom = len(roughness) - lobed.shape[1] - 2
     reach = float(stdtrit(freedom, 0.975)) * error if freedom > 0 else np.inf
     with np.errstate(over="ignore"):
@@ -262,7 +280,12 @@ def _roughness_ratio(roughness: Real, lobed: Real, first: int, image: Index | No
 
 
 def mean_ratios(
-    logarithms: Real, first: int, counts: Real, image: Index | None = None, blocks: Index | None = None
+    logarithms: Real,
+    first: int,
+    counts: Real,
+    image: Index | None = None,
+    blocks: Index | None = None,
+    weights: Real | None = None,
 ) -> Real:
     """Ratio of geometric means of B over A, and the ends of its 95 % interval, (3, k).
 
@@ -280,11 +303,13 @@ def mean_ratios(
         Student's over their means, infinite if a side is a single image; see `difference_of_replicates`.
     blocks : array of int, optional
         Block of each replicate.
+    weights : (N,) array, optional
+        Of the curves, or of those within each replicate; by default equal.
     """
     if image is None:
         with np.errstate(over="ignore"):
-            return np.exp(np.stack(difference_of_means(logarithms, first, counts)))
-    return _ratios_of_replicates(image_means(logarithms, image), first, image, blocks)
+            return np.exp(np.stack(difference_of_means(logarithms, first, counts, weights)))
+    return _ratios_of_replicates(image_means(logarithms, image, weights), first, image, blocks)
 
 
 def _ratios_of_replicates(means: Real, first: int, image: Index, blocks: Index | None) -> Real:
@@ -294,25 +319,49 @@ def _ratios_of_replicates(means: Real, first: int, image: Index, blocks: Index |
         return np.exp(np.array([[one.value, *one.interval()] for one in found]).T)
 
 
-def image_means(values: Real, image: Index) -> Real:
-    """Mean of (N, k) values over the curves of each image, (U, k)."""
-    return np.stack([np.bincount(image, column) for column in values.T], axis=1) / np.bincount(image)[:, None]
+def image_means(values: Real, image: Index, weights: Real | None = None) -> Real:
+    """Mean of (N, k) values over the curves of each image, (U, k); `weights` (N,) are equal by default."""
+    given = np.ones(len(values)) if weights is None else weights
+    return (
+        np.stack([np.bincount(image, column * given) for column in values.T], axis=1)
+        / np.bincount(image, given)[:, None]
+    )
+
+
+def geometric_means(comparison: Comparison, values: Real) -> tuple[dict[str, float], dict[str, float]]:
+    """Geometric mean of a quantity over the outlines of every image of a and of b, from its logarithms (N,)."""
+    weights = comparison.weights
+    found: tuple[dict[str, float], dict[str, float]] = {}, {}
+    for means, side, start in zip(found, (comparison.a, comparison.b), (0, len(comparison.a)), strict=True):
+        for name in dict.fromkeys(side.images.tolist()):
+            rows = start + np.flatnonzero(side.images == name)
+            means[name] = float(np.exp(np.average(values[rows], weights=weights[rows])))
+    return found
 
 
 def spread_ratios(
-    logarithms: Real, first: int, counts: Real, image: Index | None = None, blocks: Index | None = None
+    logarithms: Real,
+    first: int,
+    counts: Real,
+    image: Index | None = None,
+    blocks: Index | None = None,
+    weights: Real | None = None,
 ) -> Real:
     """Ratio of the standard deviations of logarithms, B over A, and its interval, (3, k); as `mean_ratios`.
 
     Over images: of the geometric means of the deviations within images; NaN if an image has a single curve.
     """
     if image is None:
-        return np.stack([spread_ratio(logarithms, first), *spread_interval(logarithms, first, counts)])
-    curves = np.bincount(image)
-    if curves.min() < 2:
+        return np.stack(
+            [spread_ratio(logarithms, first, weights), *spread_interval(logarithms, first, counts, weights)]
+        )
+    if np.bincount(image).min() < 2:
         return np.full((3, logarithms.shape[1]), np.nan)
-    squares = (logarithms - image_means(logarithms, image)[image]) ** 2
-    deviations = np.sqrt(image_means(squares, image) * (curves / (curves - 1))[:, None])
+    squares = (logarithms - image_means(logarithms, image, weights)[image]) ** 2
+    given = np.ones(len(image)) if weights is None else weights
+    # The sum of squared shares: 1 over the number of curves if all weights are equal.
+    itself = np.bincount(image, given**2) / np.bincount(image, given) ** 2
+    deviations = np.sqrt(image_means(squares, image, weights) / (1 - itself)[:, None])
     varies = deviations.min(axis=0) > 0
     of_images = np.log(np.where(deviations > 0, deviations, 1))
     return np.where(varies, _ratios_of_replicates(of_images, first, image, blocks), np.nan)

@@ -34,10 +34,9 @@ from .hypotheses import HypothesisTests, Joint
 from .inputs import Inputs
 from .learning import COMPARISON_STEPS, Learned
 from .outline_table import outline_table
-from .precision import at_one_precision
 from .replicate_quantities import ReplicateQuantities
 from .result import Comparison, software_versions
-from .samples import sample_of
+from .samples import alike, sample_of
 from .saved import EXPERIMENT, Saved
 from .settings import Settings
 from .verdict import DIFFERS, INCONCLUSIVE, PERMUTATION, ROW_WORDS, SMALL_SAMPLE, reachable, table_row
@@ -724,7 +723,8 @@ def experiment(
     if len(checked.groups) < len(ensembles):  # else they replicate nothing, and the gate for outlines reports them
         _check_given_once(ensembles)
     group = checked.group[checked.of_image]
-    *sides, note = at_one_precision([[ensembles[i] for i in np.flatnonzero(group == g)] for g in np.unique(group)])
+    of_groups = [[ensembles[i] for i in np.flatnonzero(group == g)] for g in np.unique(group)]
+    *sides, note = alike(of_groups, border=settings.border_correction)
     order = np.argsort(np.argsort(group, kind="stable"))
     given, compared = ([[one for images in side for one in images][place] for place in order] for side in sides)
     if correction == "auto":

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._types import Real
 from ..words import counted
+from .border import NOTED, weights_in_words
 from .design import FEW_REPLICATES
 from .hypotheses import HypothesisTests
 from .verdict import INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE
@@ -92,6 +93,7 @@ def warnings(result: Any) -> tuple[str, ...]:
     found = [*result.design.notes, *(f"{words}." for words in result.design.forecast(result.settings)[:3])]
     if result.groups.note:
         found.append(f"{result.groups.note}.")
+    found += [*filter(None, [weights_in_words(result.groups.size_factors, NOTED)])]
     *of_contrasts, of_all = result.all_faults
     reasons = [*filter(None, dict.fromkeys(of_contrasts))] or [*filter(None, [of_all])]
     found += [f"{reason}." for reason in reasons[:_LISTED]]

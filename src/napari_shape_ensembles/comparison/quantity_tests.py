@@ -48,17 +48,22 @@ def label_orders(
     return np.asarray(second[orders])
 
 
-def adjusted_difference(values: Real, labels: NDArray[np.bool_], covariates: Real) -> PermutedDifferences:
+def adjusted_difference(
+    values: Real, labels: NDArray[np.bool_], covariates: Real, weights: Real | None = None
+) -> PermutedDifferences:
     """Difference of means, B minus A, of values (U,) given covariates (U, p), for every labeling.
 
     Least squares with the standard errors of White (1980), which hold under unequal spread; without covariates, the
-    difference of means over Welch's standard error.
+    difference of means over Welch's standard error. With weights (U,), by weighted least squares.
     """
     count = len(values)
-    centred = covariates - covariates.mean(axis=0)
+    given = np.ones(count) if weights is None else weights / weights.mean()
+    root = np.sqrt(given)
+    centred = root[:, None] * (covariates - given @ covariates / count)
     u, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-    basis = np.concatenate([np.full((count, 1), count**-0.5), u[:, sizes > 1e-8 * sizes.max(initial=1)]], axis=1)
-    rest = values - basis @ (basis.T @ values)
+    basis = np.concatenate([root[:, None] * count**-0.5, u[:, sizes > 1e-8 * sizes.max(initial=1)]], axis=1)
+    rest = root * values
+    rest -= basis @ (basis.T @ rest)
     freedom = max(count - basis.shape[1] - 1, 1)
     found, errors, leave = np.zeros(len(labels)), np.ones(len(labels)), cancellation_check()
     # Values that do not vary within the groups have an error of zero: a difference of them is limited instead.
@@ -68,7 +73,7 @@ def adjusted_difference(values: Real, labels: NDArray[np.bool_], covariates: Rea
     for start in range(0, len(labels), step):
         leave()
         part = slice(start, start + step)
-        group = labels[part].astype(np.float64)
+        group = labels[part] * root
         group -= (group @ basis) @ basis.T
         squares = np.maximum((group**2).sum(axis=1), _TINY)
         found[part] = group @ rest / squares

@@ -17,6 +17,7 @@ from ..budget import reserve_curves
 from ..checks import seal
 from ..mmd import MMDTest
 from ..outlines import Ensemble
+from ..outlines.exchange import SIDES
 from ..outlines.reasons import of_rows, rows_of
 from ..shapes import ShapeSpace
 
@@ -27,8 +28,7 @@ _NUMBERS = ("mmd", "p_value", "threshold", "bandwidth", "significance", "p_error
 def ensemble_tree(ensemble: Ensemble) -> Tree:
     """Vertices of all curves in one array, offsets, ids, and strings; images if there are several."""
     more: Tree = {"images": ensemble.images} if set(ensemble.images) - {ensemble.name} else {}
-    if ensemble.pixel_size is not None:
-        more["pixel_size"] = list(ensemble.pixel_size)
+    more |= {each: list(known) for each in SIDES if (known := getattr(ensemble, each)) is not None}
     if ensemble.tracing:
         more["tracing"] = ensemble.tracing
     if len(columns := ensemble.metadata.columns):
@@ -70,7 +70,7 @@ def ensemble_of_tree(tree: Mapping[str, Any]) -> Ensemble:
         dropped=of_rows(value(tree, "dropped", list)),
         filled=value(tree, "filled", int) if "filled" in tree else 0,
         images=images,
-        pixel_size=value(tree, "pixel_size", list) if "pixel_size" in tree else None,
+        **{each: value(tree, each, list) for each in SIDES if each in tree},
     )
     if not np.array_equal(ensemble.offsets, offsets):
         raise ContentError("it contains invalid curves")

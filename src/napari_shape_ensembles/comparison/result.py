@@ -21,6 +21,7 @@ from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..shapes import ShapeSpace
 from . import answer, records
+from .border import size_factor, usable_weights
 from .common_form import COMMON, unexplained
 from .coupling import coupling
 from .design import cannot_reach, numbers_below, unequal_precision
@@ -504,8 +505,9 @@ class Comparison(Sealed, Saved):
         -----
         Intervals are symmetric bootstrap-t over curves (percentiles for distances), for more than 20 000 curves normal,
         and if images were permuted Student's (Welch) over the means of images. The distance of more than 4000 curves is
-        that of at most 2000 of each sample, drawn at random. All are conditional on the coordinates: they ignore that
-        the shape space was itself learned from these curves.
+        that of at most 2000 of each sample, drawn at random. Ratios, not the distance nor the p-values, are weighted
+        for outlines cut by the border, see `weights`. All are conditional on the coordinates: they ignore that the
+        shape space was itself learned from these curves.
 
         Examples
         --------
@@ -517,6 +519,22 @@ class Comparison(Sealed, Saved):
         ('ratio', [0.81, 0.69, 0.96])
         """
         return self._estimates.copy()
+
+    @cached_property
+    def weights(self) -> Real:
+        """Weights of the curves in ratios of `estimates`, (N,): their `Ensemble.border_weights`.
+
+        Equal ones if a `window` is unknown, or without `Settings.border_correction`.
+        """
+        return usable_weights(np.concatenate([side.border_weights for side in self.compared]), self.settings)
+
+    @property
+    def size_factors(self) -> dict[str, float]:
+        """How many times as large the mean size of a and of b is with `weights` as without, by name in sentences."""
+        sides = (np.split(values, [len(self.a)]) for values in (self.components["size"], self.weights))
+        return {
+            name: size_factor(*side) for name, side in zip(answer.names_of(self), zip(*sides, strict=True), strict=True)
+        }
 
     @cached_property
     def _estimates(self) -> "pd.DataFrame":

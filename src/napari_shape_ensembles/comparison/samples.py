@@ -9,23 +9,34 @@ from numpy.typing import ArrayLike
 
 from .._types import Index
 from ..outlines import Ensemble
+from .border import at_one_window
 from .precision import at_one_precision
 
 Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
 Pair = tuple[Ensemble, Ensemble]
 
 
-def comparable(a: Images, b: Images) -> tuple[Pair, Pair, str]:
+def comparable(a: Images, b: Images, *, border: bool = True) -> tuple[Pair, Pair, str]:
     """Pool the images of each side, b in a's unit: as given, and at one precision; also a note if these differ.
 
-    Raises for ensembles without curves.
+    With `border` the side with larger images loses what the border of smaller ones would have cut. Raises for ensembles
+    without curves.
     """
     a, b = sample_of(a), sample_of(b)
     require_curves((a, b))
-    given, compared, note = at_one_precision([[a], [b.to(a.unit)]])
+    given, compared, note = alike([[a], [b.to(a.unit)]], border=border)
     ((a,), (b,)), ((at_a,), (at_b,)) = given, compared
     require_curves((a, b))
     return (a, b), (at_a, at_b), note
+
+
+def alike(
+    groups: Sequence[Sequence[Ensemble]], *, border: bool
+) -> tuple[list[list[Ensemble]], list[list[Ensemble]], str]:
+    """Bring the images of groups to one window, if `border`, and to one precision; see `at_one_precision`."""
+    seen, left_out = at_one_window(groups) if border else (groups, "")
+    given, compared, note = at_one_precision(seen)
+    return given, compared, "; ".join(filter(None, [left_out, note]))
 
 
 def sample_of(side: Images) -> Ensemble:

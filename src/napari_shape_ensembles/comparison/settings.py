@@ -182,6 +182,15 @@ class Settings:
         needs={"null": ("permutation",)},
         expert=True,
     )
+    border_correction: bool = parameter(
+        True,
+        "Make up for outlines cut by the image border, which are large ones more often: estimates are weighted (Miles "
+        "and Lantuéjoul), and of larger images outlines are left out as smaller ones would have cut them. Without an "
+        "effect on outlines from files that do not say how large their image was.",
+        label="Correct for the border",
+        group=_ADVANCED,
+        expert=True,
+    )
     overrule: bool = parameter(
         False,
         "Give a result even if the outlines have a serious fault, such as duplicates, open outlines, or an "
@@ -228,5 +237,6 @@ class Settings:
             "significance": 0.02,
             "bins": 0,
             "approximate_above": 0,
+            "border_correction": False,
         }
         return cls(**(choices | changes))

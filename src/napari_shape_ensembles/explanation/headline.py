@@ -8,7 +8,7 @@ import numpy as np
 from .._types import Index, Real
 from ..checks import Sealed
 from ..comparison import Comparison, answer
-from ..comparison.estimates import quantities_of
+from ..comparison.estimates import geometric_means, quantities_of
 from ..comparison.typical import typical_outlines, typical_rows
 from ..outlines import Ensemble
 from ..shapes import decompose, product, register, spd, to_landmarks
@@ -79,16 +79,13 @@ def headline(result: Comparison) -> Headline:
     measured = quantities_of(result)
     named = [one for names in answer.named(result).values() for one in names if one in measured]
     drawn = named[0] if named else "size"
-    means = tuple(
-        {str(name): float(np.exp(own[side.images == name].mean())) for name in dict.fromkeys(side.images.tolist())}
-        for side, own in zip((result.a, result.b), np.split(measured[drawn], [len(result.a)]), strict=True)
-    )
+    means = geometric_means(result, measured[drawn])
     words = answer.opening(result), answer.sentence(result), answer.missed(result), answer.scope(result)
     rows = typical_rows(result)
     a, b = typical_outlines(result, rows)
     outlines = mean_outlines(result, (a[0], b[0]))
     table = [answer.estimate_headings(result), *answer.estimate_rows(result)]
-    return Headline(*words, rows, (a, b), outlines, answer.formless(result), table, drawn, (means[0], means[1]))
+    return Headline(*words, rows, (a, b), outlines, answer.formless(result), table, drawn, means)
 
 
 def mean_outlines(

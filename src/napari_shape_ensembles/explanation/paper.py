@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 
 from ..comparison import Comparison, Experiment, Settings
 from ..comparison.answer import PART_NAMES, names_of, p_words, titles_of
+from ..comparison.border import weights_in_words
 from ..comparison.design import NO_REQUESTED_TESTS, RequestedTests
+from ..comparison.estimates import geometric_means
 from ..comparison.figures import plot_typical
 from ..comparison.fragility import checks_in_words
 from ..comparison.result import software_versions
@@ -70,20 +72,21 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
         names = [fill(name, _TICK_LETTERS) for name in names_of(result)]
         plot_typical(known.outlines, names, result.a.unit, outline, means=known.means)
         for axis, name in zip(panels, _QUANTITIES, strict=True):
-            values = np.exp(parts[name])
-            for place, (side, own, images) in enumerate(
-                (("A", values[:first], result.a.images), ("B", values[first:], result.b.images))
-            ):
+            values, of_images = np.exp(parts[name]), geometric_means(result, parts[name])
+            for place, (side, own) in enumerate((("A", values[:first]), ("B", values[first:]))):
                 shown = own if len(own) <= _MAX_DOTS else rng.choice(own, _MAX_DOTS, replace=False)
                 axis.plot(
                     place + rng.uniform(-0.3, 0.3, len(shown)), shown, ".", color="0.7", markersize=2, rasterized=True
                 )
-                means = [np.exp(np.log(own[images == image]).mean()) for image in dict.fromkeys(images.tolist())]
+                means = [*of_images[place].values()]
                 offsets = np.linspace(-0.2, 0.2, len(means)) if len(means) > 1 else np.zeros(1)
                 if len(means) > 1:
                     axis.plot(place + offsets, means, "o", color=_COLORS[side], markeredgecolor="black", markersize=5)
-                weighed = means if result.permuted != "curves" else own
-                axis.plot([place - 0.35, place + 0.35], [np.exp(np.log(weighed).mean())] * 2, color="black")
+                weights = np.split(result.weights, [first])[place]
+                middle = (
+                    np.average(np.log(own), weights=weights) if result.permuted == "curves" else np.log(means).mean()
+                )
+                axis.plot([place - 0.35, place + 0.35], [np.exp(middle)] * 2, color="black")
             with_log_ticks(axis)
             axis.set(xlim=(-0.6, 1.6), title=f"{name}, {result.a.unit}" if name == "size" else name)
             axis.set_xticks([0, 1], names)
@@ -139,7 +142,7 @@ def methods(
         f"{_null(result)}, each at a level of {settings.test_level:g}, so that the result has a level of "
         f"{settings.significance:g} (seed {settings.seed}).{_combination(result)}"
     )
-    said.append(_SIZE)
+    said += [_SIZE, *filter(None, [weights_in_words(result.size_factors)])]
     if has_ratios := "times" in known.sentence:
         how = "Student's (Welch's) over the means of images"
         if result.permuted == "curves":
@@ -194,7 +197,7 @@ def experiment_methods(
     said += [_pixels(groups.images), *_origin(outlines, kinds, proposal)]
     said += [f"{groups.note}."] * bool(groups.note)
     said.append(_coordinates(settings, groups.learned.space.rank_))
-    said += [*_tests_of(result), _SIZE]
+    said += [*_tests_of(result), _SIZE, *filter(None, [weights_in_words(groups.size_factors)])]
     columns = [f"adjusted for {', '.join(requested.given)}"] * bool(requested.given)
     columns += [f"tested for the interaction of {one} and {other}" for one, other in requested.interactions]
     said += [f"Tests of all groups and of trends were also {'; '.join(columns)}."] * bool(columns)
@@ -336,11 +339,9 @@ def image_table(result: Comparison) -> "pd.DataFrame":
     import pandas as pd
 
     parts, rows = result.components, []
-    sides = np.repeat(result.names, [len(result.a), len(result.b)])
-    images = np.concatenate([result.a.images, result.b.images])
-    for side, ensemble in zip(result.names, (result.a, result.b), strict=True):
-        for image in dict.fromkeys(ensemble.images.tolist()):
-            own = (sides == side) & (images == image)
-            means = {name: float(np.exp(parts[name][own].mean())) for name in _QUANTITIES}
-            rows.append({"sample": side, "image": image, "outlines": int(own.sum()), "unit": ensemble.unit, **means})
+    of_images = {name: geometric_means(result, parts[name]) for name in _QUANTITIES}
+    for place, (side, ensemble) in enumerate(zip(result.names, (result.a, result.b), strict=True)):
+        for image, count in Counter(ensemble.images.tolist()).items():
+            means = {name: found[place][image] for name, found in of_images.items()}
+            rows.append({"sample": side, "image": image, "outlines": count, "unit": ensemble.unit, **means})
     return pd.DataFrame(rows)

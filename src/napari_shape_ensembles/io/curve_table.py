@@ -13,6 +13,7 @@ from .._types import Real
 from ..archive import ContentError, Tree
 from ..budget import OverBudgetError
 from ..outlines import Ensemble
+from ..outlines.exchange import SIDES
 from ..outlines.extract import signed_area
 from ..outlines.reasons import NOT_POLYGON, PARTS, UNREADABLE, Reason, of_rows, rows_of
 from .outline_order import refuse_no_outlines
@@ -142,14 +143,14 @@ def metadata(table: CurveTable) -> Tree:
     """Return everything in a table except vertices, ids and features, as a JSON-compatible tree."""
     ensemble = table.ensemble
     # `scale` cannot tell that outlines were traced from pixels: it is 1 for hand-drawn outlines, too.
-    pixel = {} if ensemble.pixel_size is None else {"pixel_size": list(ensemble.pixel_size)}
+    sides = {each: list(known) for each in SIDES if (known := getattr(ensemble, each)) is not None}
     return {
         "format": FORMAT,
         "version": LAYOUT,
         "name": ensemble.name,
         "unit": ensemble.unit,
         "scale": [float(side) for side in table.scale],
-        **pixel,
+        **sides,
         "ids": _KINDS.get(ensemble.ids.dtype.kind, "text"),
         "columns": {str(name): _KINDS.get(column.dtype.kind, "text") for name, column in table.features.items()},
         "dropped": rows_of(ensemble.dropped),
@@ -267,7 +268,7 @@ def assembled(found: Found, name: str) -> CurveTable:
     images = named if found.meta.get("pooled", not found.meta and len(set(named)) > 1) else None
     called = str(found.meta.get("name") or name)
     traced: dict[str, Any] = {
-        "pixel_size": found.meta.get("pixel_size"),
+        **{each: found.meta.get(each) for each in SIDES},
         "filled": int(found.meta.get("filled", 0)),
         "tracing": {str(choice): value for choice, value in dict(found.meta.get("tracing", {})).items()},
     }

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._types import Index
 from ..archive import ContentError
 from ..outlines import Ensemble, Outlines
+from ..outlines.ensemble import WINDOW_COLUMNS
 from ..outlines.reasons import Reason, too_small
 from ..outlines.recipe import Recipe
 from .columns import CHANNELS, CLASSES, FRAMES, bare_name
@@ -67,8 +68,13 @@ def _calibrated(table: CurveTable, pixel: tuple[float, float], unit: str) -> Ens
         raise ContentError(
             f"its outlines are in {ensemble.unit} already, with no pixels to which a pixel size applies: omit it"
         )
+    factors, metadata = np.divide(pixel, table.scale), ensemble.metadata
+    for name, factor in zip(WINDOW_COLUMNS, factors, strict=True):
+        if name in metadata:
+            metadata[name] *= factor
+    window = None if ensemble.window is None else ensemble.window * factors
     curves = [curve * pixel for curve in table.pixels]
-    return ensemble.derived(curves, unit=unit, pixel_size=pixel)
+    return ensemble.derived(curves, unit=unit, pixel_size=pixel, window=window, metadata=metadata)
 
 
 def _within_limits(ensemble: Ensemble, pixels: list[Any], recipe: Recipe) -> Ensemble:

@@ -281,7 +281,7 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
             own[0] if len(own) == 1 else Ensemble.pooled(own, name=name)
             for own, name in zip(sides, (saved.a.name, saved.b.name), strict=True)
         )
-        given, compared, _ = comparable(*pooled)
+        given, compared, _ = comparable(*pooled, border=saved.settings.border_correction)
         outlines = {side: own.vertices for side, own in zip("ab", given, strict=True)}
     a, b = given
     with as_part(1, 2):

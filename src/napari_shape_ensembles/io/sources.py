@@ -108,6 +108,7 @@ class Labelled:
     name: str
     ignored: NotImage | None = None  #: parts of the image that are not image
     cut: int = 0  #: number of objects removed because they touch the border of a region
+    region: str | None = None  #: what the labels were restricted to, if that is no rectangle
 
 
 def files_of(
@@ -349,7 +350,7 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
             ignored = found.ignored and replace(found.ignored, mask=part.cut(found.ignored.mask))
             return replace(found, labels=part.cut(found.labels), ignored=ignored)
         labels, cut = objects_inside(found.labels, part.region, keep_cut=reading.settings.outlines.keep_border)
-        return replace(found, labels=labels, cut=found.cut + cut)
+        return replace(found, labels=labels, cut=found.cut + cut, region=part.region)
 
 
 def _grains(path: Path, reading: Reading, part: ImagePart) -> Labelled:
@@ -364,7 +365,8 @@ def _grains(path: Path, reading: Reading, part: ImagePart) -> Labelled:
         cut = np.empty(0) if reading.settings.outlines.keep_border else cut_grains(ebsd, grains)
         grains[np.isin(grains, cut)] = 0
         calibration = _stated(reading) or Calibration(ebsd.scale, ebsd.unit, "map")
-        return Labelled(grains, calibration, ebsd.name, cut=len(cut))
+        region = "measured places" if (ebsd.points < 0).any() else None
+        return Labelled(grains, calibration, ebsd.name, cut=len(cut), region=region)
 
 
 def _labels_in(
@@ -484,6 +486,7 @@ def traced(found: Labelled, reading: Reading) -> Ensemble:
             unit=found.calibration.unit,
             name=found.name,
             ignored=found.ignored,
+            region=found.region,
         )
     return also_left_out(ensemble, AT_BORDER, found.cut) if found.cut else ensemble
 

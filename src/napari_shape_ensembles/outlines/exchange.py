@@ -23,6 +23,8 @@ from .reasons import NOT_POLYGON, PARTS, Reason
 Options = dict[str, Any]
 
 _EMPTY, _OPEN = Reason("empty masks"), Reason("not a closed path")
+#: Attributes of an `Ensemble` that are a height and a width in its unit, or None.
+SIDES = ("pixel_size", "window")
 #: Key of the outlines in AnnData's `uns`.
 KEY = "shape_ensembles"
 #: Columns of `Ensemble.features`, and all names reserved for measured columns in tables of results.
@@ -38,6 +40,7 @@ class Outlined(Protocol):
     name: str
     unit: str
     pixel_size: tuple[float, float] | None
+    window: tuple[float, float] | None
     vertices: NDArray[np.float64]
     offsets: NDArray[np.int64]
 
@@ -103,7 +106,8 @@ def of_masks(
             kept.append(place)
             dropped[PARTS] += len(traced.curves) - 1
         dropped.update(traced.dropped)
-    common = {} if traced is None else {"unit": traced.unit, "pixel_size": traced.pixel_size, "tracing": traced.tracing}
+    kept_alike = ("unit", "pixel_size", "window", "tracing")
+    common = {} if traced is None else {each: getattr(traced, each) for each in kept_alike}
     columns = {name: np.asarray(value)[kept] if np.ndim(value) else value for name, value in metadata.items()}
     return {"curves": curves, "ids": kept, "dropped": dropped, "metadata": columns, "name": name, **common}
 
@@ -113,9 +117,7 @@ def of_polygons(polygons: Any, order: str, options: Options) -> Options:
     attributes: Options = {"metadata": {}}
     frame = polygons if hasattr(polygons, "columns") and hasattr(polygons, "geometry") else None
     if frame is not None:
-        attributes |= {
-            name: frame.attrs[name] for name in ("name", "unit", "pixel_size", "tracing") if frame.attrs.get(name)
-        }
+        attributes |= {name: frame.attrs[name] for name in ("name", "unit", *SIDES, "tracing") if frame.attrs.get(name)}
         attributes |= {
             key: frame[name].to_numpy() for name, key in (("id", "ids"), ("image", "images")) if name in frame
         }
@@ -182,7 +184,8 @@ def geodataframe(table: "pd.DataFrame", ensemble: Outlined) -> Any:
     geopandas = needed("geopandas", "geo", "to_geodataframe")
     polygons = [shapely.Polygon(curve[:, ::-1]) for curve in ensemble.curves]
     frame = geopandas.GeoDataFrame(table, geometry=polygons)
-    frame.attrs |= {"name": ensemble.name, "unit": ensemble.unit, "pixel_size": ensemble.pixel_size}
+    frame.attrs |= {"name": ensemble.name, "unit": ensemble.unit}
+    frame.attrs |= {each: getattr(ensemble, each) for each in SIDES}
     frame.attrs |= {"tracing": ensemble.tracing} if ensemble.tracing else {}
     return frame
 
@@ -214,11 +217,11 @@ def anndata(
     x = values.to_numpy(dtype=np.float64)
     outlines = {"vertices": np.array(ensemble.vertices), "offsets": np.array(ensemble.offsets)}
     words = {"name": ensemble.name, "unit": ensemble.unit}
-    pixel = {} if ensemble.pixel_size is None else {"pixel_size": np.array(ensemble.pixel_size)}
+    sides = {each: np.array(known) for each in SIDES if (known := getattr(ensemble, each)) is not None}
     centres = np.array([curve.mean(axis=0)[::-1] for curve in ensemble.curves]).reshape(-1, 2)
     # Serialized to JSON, as AnnData files support only some of the types in it.
     traced = {"tracing": json.dumps(ensemble.tracing)} if ensemble.tracing else {}
-    uns = {KEY: {**outlines, **words, **pixel, **traced, **more}}
+    uns = {KEY: {**outlines, **words, **sides, **traced, **more}}
     return package.AnnData(X=x, obs=obs, var=var, obsm={"spatial": centres, **obsm}, uns=uns)
 
 
@@ -290,7 +293,7 @@ def of_anndata(data: Any) -> Options:
         "images": images,
         "name": str(kept["name"]),
         "unit": str(kept["unit"]),
-        "pixel_size": [float(side) for side in kept["pixel_size"]] if "pixel_size" in kept else None,
+        **{each: [float(side) for side in kept[each]] for each in SIDES if each in kept},
         "metadata": {name: _plain(data.obs[name]) for name in further},
         "tracing": json.loads(str(kept["tracing"])) if "tracing" in kept else None,
     }

@@ -13,6 +13,7 @@ from skimage.measure import find_contours
 from .._types import Real
 from ..checks import switch, unmasked
 from ..parameters import parameters_of
+from .border import window_of
 from .ensemble import Ensemble
 from .reasons import AT_BORDER, too_small
 from .recipe import Recipe, SmoothingUnit
@@ -184,6 +185,7 @@ def trace_mask(
         ids=np.where(areas[kept] > 0, np.cumsum(areas[kept] > 0), -1 * np.cumsum(areas[kept] <= 0)),
         dropped={AT_BORDER: cut, too_small(min_area): int((wanted & ~large).sum())},
         pixel_size=pixel,
+        window=window_of(plane.shape, pixel, keeps_border=border, holes=holes),
     )
 
 
@@ -263,6 +265,7 @@ def level_curves(
         ids=np.arange(1, len(kept) + 1),
         dropped={AT_BORDER: cut, too_small(min_area): len(closed) - len(kept)},
         pixel_size=pixel,
+        window=window_of(plane.shape, pixel, keeps_border=False),
     )
 
 

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import parameters
-from .._types import Labels
+from .._types import Labels, Real
 from ..archive import StrPath
 from ..checks import unmasked
 from ..parameters import documented
+from .border import window_of
 from .ensemble import Ensemble
 from .finders import labels_by
 from .methods import labels_by_method, only_largest
@@ -24,7 +25,7 @@ from .reasons import MASKED
 from .recipe import Recipe
 from .recognise import as_labels
 from .tiling import Tiling
-from .tracing import label_plane, traced_labels
+from .tracing import label_plane, pixel_of, traced_labels
 
 _TABLE = "outlines"
 
@@ -106,6 +107,7 @@ class Outlines(Recipe):
         unit: str | None = None,
         name: str = "",
         ignored: NotImage | None = None,
+        region: tuple[int, int, int, int] | str | None = None,
     ) -> Ensemble:
         """Return the outlines of labels: along shared boundaries for a tiling, else one object at a time.
 
@@ -121,6 +123,9 @@ class Outlines(Recipe):
         ignored : NotImage, optional
             Parts of the image of the labels that are not image: objects that touch them are left out like those that
             touch the border, and all are counted.
+        region : (int, int, int, int) or str, optional
+            Top, bottom, left and right of the part of the image outside of which there are no labels, nor objects that
+            it cuts; of a part of another form any name. It is the `Ensemble.window`, which a name leaves unknown.
 
         Raises
         ------
@@ -134,9 +139,22 @@ class Outlines(Recipe):
             cut = ignored.cut(plane)[: 0 if self.keep_border else None]
             ensemble = self.trace(np.where(np.isin(plane, cut), 0, plane), scale=pixel, unit=unit, name=name)
             dropped = {**ensemble.dropped, MASKED: len(cut), **ignored.reasons}
-            return ensemble.derived(ensemble.curves, dropped=dropped)
-        if not self.is_tiling:
-            return Ensemble(**traced_labels(labels, self, scale=pixel, unit=unit, name=name))
+            seen = ~ignored.mask
+            shape = int(seen.any(axis=1).sum()), int(seen.any(axis=0).sum())
+            ensemble = ensemble.derived(ensemble.curves, dropped=dropped, window=self._window(shape, pixel))
+        elif not self.is_tiling:
+            ensemble = Ensemble(**traced_labels(labels, self, scale=pixel, unit=unit, name=name))
+        else:
+            ensemble = self._traced_tiling(labels, pixel, unit, name)
+        if region is None:
+            return ensemble
+        shape = (0, 0) if isinstance(region, str) else (region[1] - region[0], region[3] - region[2])
+        return ensemble.derived(ensemble.curves, window=self._window(shape, pixel))
+
+    def _window(self, shape: Sequence[int], pixel: float | Sequence[float]) -> Real | None:
+        return window_of(shape, pixel_of(pixel), keeps_border=self.keep_border, holes=self.holes)
+
+    def _traced_tiling(self, labels: ArrayLike, pixel: float | Sequence[float], unit: str, name: str) -> Ensemble:
         kept: dict[str, Any] = {"holes": self.holes, "min_area": self.min_area}
         ensemble = (
             Tiling.of(labels)

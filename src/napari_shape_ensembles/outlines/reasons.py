@@ -11,6 +11,7 @@ from ..checks import ContentError, text
 # A key without a sentence stands for itself: "open", "holes".
 _SENTENCES = {
     "border": "touching the image border",
+    "window": "as smaller images would have cut them",
     "small": "smaller than {:g} px²",
     "vertices": "fewer than {:g} vertices",
     "length": "shorter than {:g} px",
@@ -82,6 +83,7 @@ class Reason(NamedTuple):
 
 AT_BORDER = Reason("border")
 MASKED = Reason("masked")
+SMALLER_WINDOW = Reason("window")
 VANISHED = Reason("vanished")
 EXTRA = Reason("pieces")
 NEGATIVE = Reason("negative")

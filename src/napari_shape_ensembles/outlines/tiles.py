@@ -16,6 +16,7 @@ import numpy as np
 from .._types import Index
 from ..budget import reserve_labels
 from ..progress import each_block, report
+from .border import window_of
 from .ensemble import Ensemble
 from .reasons import AT_BORDER, NEGATIVE, Reason, too_small
 from .recipe import Recipe
@@ -162,6 +163,7 @@ def trace_window(
         [curve + offset for curve in traced.curves],
         ids=ids,
         dropped=Counter(traced.dropped) + window.dropped - beside,
+        window=window_of(labels.shape, pixel_of(scale), keeps_border=recipe.keep_border, holes=recipe.holes),
         tracing=traced.tracing | {"keep_border": recipe.keep_border},
     )
 
@@ -221,6 +223,7 @@ def outlines_in_tiles(
         dropped=sum((Counter(part.dropped) for part in parts), Counter[Reason]()),
         filled=sum(part.filled for part in parts),
         pixel_size=pixel_of(scale),
+        window=parts[0].window if parts else None,
         tracing=parts[0].tracing if parts else None,
     )
 

@@ -17,6 +17,7 @@ from scipy.sparse import coo_array
 from .._types import Index, Mask, Real
 from ..checks import switch
 from ..parameters import parameters_of
+from .border import window_of
 from .ensemble import Ensemble
 from .extract import signed_area
 from .reasons import AT_BORDER, EXTRA, VANISHED, Reason, too_small
@@ -224,7 +225,8 @@ class Tiling:
         dropped[VANISHED] += len(outer) - len(kept)
         curves = [curve * pixel for curve in [*kept.values(), *inner]]
         ids = np.array([*kept, *range(-1, -len(inner) - 1, -1)], dtype=np.int64)
-        return Ensemble(curves, name=name, unit=unit, ids=ids, dropped=dropped, pixel_size=pixel)
+        window = window_of(np.ptp(self.points, axis=0).astype(int), pixel, keeps_border=border, holes=holes)
+        return Ensemble(curves, name=name, unit=unit, ids=ids, dropped=dropped, pixel_size=pixel, window=window)
 
 
 @dataclass(frozen=True, eq=False)

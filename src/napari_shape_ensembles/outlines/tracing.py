@@ -17,6 +17,7 @@ from .._types import Index, Real
 from ..checks import unmasked
 from ..compiled import kernels
 from ..progress import over_blocks
+from .border import window_of
 from .offsets import following
 from .reasons import AT_BORDER, EXTRA, FROM_ZERO, NEGATIVE, VANISHED, Reason, too_small
 from .recipe import Recipe, SmoothingUnit
@@ -137,6 +138,7 @@ def traced_labels(
         "ids": np.array(ids, dtype=np.int64),
         "dropped": dropped,
         "pixel_size": pixel,
+        "window": window_of(plane.shape, pixel, keeps_border=recipe.keep_border, holes=recipe.holes),
         "filled": 0 if recipe.holes else int(np.count_nonzero(contours.hollow[here])),
         "tracing": {choice: getattr(recipe, choice) for choice in RECORDED_FIELDS},
     }

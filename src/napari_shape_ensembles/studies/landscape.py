@@ -361,7 +361,7 @@ def decision_landscape(
     [['1∧0', '1∧0', '1∧0'], ['1∧0', '1∧0', '1∧0']]
     """
     settings = settings or Settings()
-    given, (a, b), note = comparable(a, b)
+    given, (a, b), note = comparable(a, b, border=settings.border_correction)
     permutation_options(settings)  # raises early for settings that nested tests do not support
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
     counts = image_counts(a, b)

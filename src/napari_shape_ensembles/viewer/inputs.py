@@ -453,7 +453,8 @@ def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) 
         with as_part(next(steps) if source.kind == "image" else 0, 0, f"segmenting {source.name}: "):
             labels, ignored, cut = labels_of(source, recipe)
         report(f"tracing {source.name}", next(steps))
-        found = recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name, ignored=ignored)
+        options: dict[str, Any] = {"scale": tuple(source.scale), "unit": source.unit, "name": source.name}
+        found = recipe.trace(labels, ignored=ignored, region=source.region, **options)
         return also_left_out(found, AT_BORDER, cut) if cut else found
     except ValueError as error:
         raise ValueError(f"{source.name}: {error}") from error

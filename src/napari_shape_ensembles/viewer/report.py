@@ -234,7 +234,8 @@ def _image_lines(part: str, source: Source, file: str | None, ids: Ids, folder: 
         labels = f"outlines.labels({read})" if source.kind == "image" else read
         if source.region is not None:
             labels = f"objects_inside({labels}, {source.region!r}, keep_cut=outlines.keep_border)[0]"
-        options = {"scale": tuple(source.scale.tolist()), "unit": source.unit, "name": source.name}
+        region = {} if source.region is None else {"region": source.region}
+        options = {"scale": tuple(source.scale.tolist()), "unit": source.unit, "name": source.name, **region}
         lines = [f"{part} = {_call('outlines.trace', options.items(), labels)}"]
     else:
         lines = [f"# with the sliders of {source.name!r} at {source.plane}"] if source.plane else []
