@@ -112,7 +112,7 @@ class Walk:
 
 
 def seen(page):
-    """Numbers of visible controls and words."""
+    """Numbers of visible controls and words; numbers alone are no words."""
     every = page.findChildren(QWidget)
     parts = [one for one in every if isinstance(one, (*CONTROLS, QLabel)) and not one.visibleRegion().isEmpty()]
     inner = [
@@ -120,7 +120,8 @@ def seen(page):
     ]
     controls = [one for one in parts if isinstance(one, CONTROLS) and one not in inner]
     texts = [one.currentText() if isinstance(one, QComboBox) else one.text() for one in parts if hasattr(one, "text")]
-    return len(controls), sum(len(plain(text or "").split()) for text in texts)
+    words = [word for text in texts for word in plain(text or "").split() if any(map(str.isalpha, word))]
+    return len(controls), len(words)
 
 
 def plain(text):

@@ -118,7 +118,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     qtbot.waitUntil(lambda: session.explanation.result is not None)
     assert answer.verdict.sentence.text().startswith("These two images differ. large's outlines are larger: 1.")
     assert "One image a side cannot show a difference" in answer.verdict.beside.text()
-    assert answer.row.heading.text().startswith("▸  Estimates, truth table: scale differs")
+    assert answer.row.heading.text().startswith("▸  Truth table: scale differs")
     assert cells(viewer) == {
         (0, 0): {"small", "small curves"},
         (0, 1): {"large", "large curves"},

@@ -82,7 +82,7 @@ class AnswerPage(TaskPage):
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, task)
         self.verdict = VerdictPanel()
-        self.row = Section("", column(self.verdict.estimates, results.table, results.help))
+        self.row = Section("", column(self.verdict.tested, results.table, results.help))
         self.paper = button(
             "Eve&rything for a paper …",
             "Write figures, a methods paragraph with QUAREP-LiMi's checklist, tables of objects and images, the script "
@@ -180,7 +180,7 @@ class AnswerPage(TaskPage):
             results.show_result(shown)
             if result is not None:
                 notes = len(results.warnings.text().splitlines())
-                self.row.rename(f"Estimates, truth table: {ROW_WORDS[result.case]}")
+                self.row.rename(f"Truth table: {ROW_WORDS[result.case]}")
                 self.numbers.rename(f"Numbers, curves, files{f' (⚠ {notes})' if notes else ''}")
         drawn = None if task.busy and task.is_new_result else result  # its curves are still being added
         colored = drawn, task.color_by, task.percentile

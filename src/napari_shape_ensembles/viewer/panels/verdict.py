@@ -26,16 +26,13 @@ _TYPICAL = (
 _IN_BRACKETS = "In brackets: 95\N{NO-BREAK SPACE}% intervals"
 _TABLE = (
     "Every quantity, whether a difference was detected or not: ratios of means with pointwise 95 % intervals; the "
-    "coarse form has a distance in standard deviations instead. Detected: by the p-value adjusted for the other "
+    "coarse form has a distance in standard deviations instead. Bold: differs, by the p-value adjusted for the other "
     "quantities of the same test."
 )
 
 
 class VerdictPanel(QWidget):
-    """Shows a `Headline`; until it is computed, the summary of the comparison.
-
-    The page shows `estimates`, the numbers behind the sentence, where its own details are.
-    """
+    """Shows a `Headline` and the estimates behind it; until it is computed, the summary of the comparison."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,17 +44,16 @@ class VerdictPanel(QWidget):
         self.sentence, self.beside = headline_label(), wrapped_label()
         self.table, self.tested = QLabel(), wrapped_label()
         self.table.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.table.setToolTip(tip(_TABLE))
-        self.estimates = column(self.table, self.tested)
-        column(self.picture, self.dots, self.sentence, self.beside, page=self)
+        column(self.picture, self.dots, self.sentence, self.beside, self.table, page=self)
 
     def show_headline(self, result: Comparison | None, known: Headline | None, said: str = "") -> None:
         """Show the result, its headline if already computed, and the message of the last run."""
         drawn = result is not None and known is not None
         several = known is not None and max(map(len, known.image_means)) > 1
         self.picture.setVisible(drawn)
-        self.estimates.setVisible(drawn)
+        self.table.setVisible(drawn)
         self.table.setText("" if known is None else table_html(known.estimates))
+        self.table.setToolTip(tip(f"{_TABLE} {known.missed}".strip() if known is not None else _TABLE))
         self.dots.setVisible(drawn and several)
         words, beside = said, ""
         if result is not None:
@@ -74,7 +70,7 @@ class VerdictPanel(QWidget):
             )
             is_overruled = result.settings.overrule and bool(result.quality.serious)
             faults = "⚠ Shown despite faults of the outlines." if is_overruled else ""
-            more = said, known.scope, known.missed, faults
+            more = said, known.scope, faults
             beside = " ".join(words for words in more if words)
         self.sentence.show_text(words)
         self.sentence.setToolTip(_IN_BRACKETS if known is not None and "times" in known.sentence else "")
@@ -82,13 +78,12 @@ class VerdictPanel(QWidget):
 
 
 def table_html(rows: Sequence[tuple[str, ...]]) -> str:
-    """Return the table of estimates as rich text: headings first, detected differences in bold."""
-    headings = "".join(f"<th align=left>{escape(one)}</th>" for one in rows[0])
+    """Return the table of estimates as rich text: headings first, quantities that differ in bold."""
     lines = []
-    for row in rows[1:]:
-        tag = "b" if row[-1] == "differs" else "span"
-        lines.append("<tr>" + "".join(f"<td><{tag}>{escape(one)}</{tag}></td>" for one in row) + "</tr>")
-    return f"<table cellpadding=2 style='font-size: small'><tr>{headings}</tr>{''.join(lines)}</table>"
+    for row in rows:
+        cell = "th align=left" if row is rows[0] else "td style='font-weight: bold'" if row[-1] == "differs" else "td"
+        lines.append("".join(f"<{cell}>{escape(one)}</{cell[:2]}>" for one in row[:-1]))
+    return f"<table cellpadding=2 style='font-size: small'><tr>{'</tr><tr>'.join(lines)}</tr></table>"
 
 
 class ImageDots(Drawing):
