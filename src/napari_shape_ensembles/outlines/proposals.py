@@ -470,9 +470,12 @@ def _has_two_levels(part: Real) -> bool:
 
     More classes would be parts of these edges, and their objects too small or too large.
     """
-    bright = part > threshold_otsu(part)
-    low, high = (float(np.median(part[side])) for side in (~bright, bright))
-    flat = [np.abs(part - level) <= _FLAT * (high - low) for level in (low, high)]
+    values = (part - part.min()) / (np.ptp(part) or 1.0)
+    bright = values > threshold_otsu(values)
+    if not bright.any():  # a single gray level
+        return False
+    low, high = (float(np.median(values[side])) for side in (~bright, bright))
+    flat = [np.abs(values - level) <= _FLAT * (high - low) for level in (low, high)]
     edges = np.logical_and(*(ndimage.binary_dilation(level, iterations=_EDGE_PX) for level in flat))
     return bool(np.mean(flat[0] | flat[1] | edges) >= _MIN_FLAT_FRACTION)
 
