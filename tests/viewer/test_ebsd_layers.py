@@ -39,7 +39,7 @@ def test_other_files_are_left_to_other_readers():
 
 
 def test_an_invalid_map_adds_no_layer(tmp_path, viewer):
-    (tmp_path / "x.ang").write_text("")
+    (tmp_path / "x.ang").write_text("# nothing\n")
     with pytest.raises(ValueError, match=r"x\.ang is damaged"):
         viewer.open(tmp_path / "x.ang", plugin="napari-shape-ensembles")
     assert not viewer.layers

@@ -54,7 +54,8 @@ def inspected(viewer, qtbot):
 
 def inspect(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
-    viewer.add_labels(segmented(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
+    # As large an image, so that outlines of one are not left out as the border of the other would have cut them.
+    viewer.add_labels(np.pad(segmented(2), ((0, 150), (0, 0))), name="two", scale=(0.5, 0.5), units=("um", "um"))
     dock = opened(viewer, qtbot)
     dock.session.choices.set(settings=FAST)
     dock.inspection.a.choose(viewer.layers["one"])
