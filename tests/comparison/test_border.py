@@ -204,3 +204,15 @@ def test_intervals_of_weighted_means_hold_the_truth():
         _, low, high = mean_ratios(values, 60, bootstrap_counts(60, 60 + len(chosen), 150, seed), weights=weights)[:, 0]
         held.append(low < 1 < high)
     assert 0.9 < np.mean(held) < 0.99
+
+
+def test_images_cropped_around_single_outlines_stay_whole():
+    small, large = ([sample([0], d, 1.2 * d, f"{name}{i}") for i in range(4)] for name, d in (("s", 1), ("l", 2)))
+    (a, b), note = at_one_window([small, large])
+    assert [*a, *b] == [*small, *large]
+    assert note.endswith("none were left out to make up for it, as nothing of l0, l1, l2 and 1 more would be left")
+    # Images that are pooled count, too; the first of these keeps some.
+    pooled = Ensemble.pooled([sample(kept_sizes(0.1, 60), 0.1, 9.0, "field"), large[0]])
+    ((kept,), _), note = at_one_window([[pooled], small])
+    assert kept is pooled
+    assert note.endswith("as nothing of l0 would be left")

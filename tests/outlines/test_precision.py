@@ -58,6 +58,12 @@ def test_resampled_outlines_match_those_of_the_coarser_image(pooled, factor):
         assert ratio.sub(1).abs().quantile(0.9) < 0.1
 
 
+def test_outlines_between_the_larger_pixels_are_counted():
+    thin = Ensemble([[(0, 0), (0, 200), (0.5, 200), (0.5, 0)]], pixel_size=1.0)
+    lost = at_pixel_size(thin, 2.0)
+    assert (len(lost), lost.dropped) == (0, {VANISHED: 1})
+
+
 def test_nothing_changes_at_the_same_or_a_smaller_pixel_size(pooled):
     ensemble = pooled(2)
     assert at_pixel_size(ensemble, 1.0) is ensemble

@@ -34,7 +34,8 @@ def at_one_window(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensem
     kept : lists of lists of Ensemble
         Their `windows` are those that would have kept as many; the same objects where nothing is left out.
     note : str
-        What was left out; empty if nothing was, or a window is unknown.
+        What was left out; empty if nothing was, or a window is unknown. Nothing is left out if this would be all of an
+        image, such as one that is cropped around its only object and samples no field.
 
     Notes
     -----
@@ -48,10 +49,16 @@ def at_one_window(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensem
     if not all(np.isfinite(of).all() for of in windows):
         return given, ""
     means = [(1 / of).mean(axis=0) for of in windows]
+    views = [1 / (1 / of + np.max(means, axis=0) - mean) for of, mean in zip(windows, means, strict=True)]
+    shares = [_systematic(*each) for each in zip(given, windows, views, strict=True)]
+    if emptied := [name for each in zip(given, shares, strict=True) for name in _emptied(*each)]:
+        of_images = f" of {listed(named)}" if (named := [*filter(None, dict.fromkeys(emptied))]) else " of an image"
+        return given, (
+            "Images differ in size, and the border of smaller ones cuts large outlines more often: none were left out "
+            f"to make up for it, as nothing{of_images} would be left"
+        )
     count, names = 0, []
-    for group, of, mean in zip(given, windows, means, strict=True):
-        smaller = 1 / (1 / of + np.max(means, axis=0) - mean)
-        kept = _systematic(group, of, smaller)
+    for group, smaller, kept in zip(given, views, shares, strict=True):
         if kept.all():
             continue
         count += int(np.count_nonzero(~kept))
@@ -99,6 +106,16 @@ def _systematic(group: Sequence[Ensemble], windows: Real, smaller: Real) -> Mask
     kept = np.empty(len(order), dtype=np.bool_)
     kept[order] = np.diff(np.floor(np.cumsum(lost[order]) + 0.5), prepend=0) == 0
     return kept
+
+
+def _emptied(group: Sequence[Ensemble], kept: Mask) -> list[str]:
+    """Name of each image of which no outline is kept."""
+    found, start = [], 0
+    for member in group:
+        images, own = member.images, kept[start : start + len(member)]
+        found += [name for name in dict.fromkeys(images.tolist()) if not own[images == name].any()]
+        start += len(member)
+    return found
 
 
 def _seen_through(image: Ensemble, windows: Real, kept: Mask) -> Ensemble:

@@ -5,7 +5,7 @@ grid, or reduced to fewer vertices, as they would have been acquired at a lower 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -292,8 +292,11 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
     left = np.maximum(smoothing * np.sqrt(1 - (own / size) ** 2), _LEAST_SMOOTHING / 4)
     curves = traced_again(ensemble.curves, np.full((len(ensemble), 2), size), left)
     rows = np.array([row for row, curve in enumerate(curves) if curve is not None], dtype=np.intp)
-    tracing = ensemble.tracing | {"at_pixel_size": float(size)}
-    return ensemble.derived([curve for curve in curves if curve is not None], rows, pixel_size=size, tracing=tracing)
+    dropped = ensemble.dropped
+    if len(rows) < len(curves):
+        dropped[VANISHED] = dropped.get(VANISHED, 0) + len(curves) - len(rows)
+    more: dict[str, Any] = {"pixel_size": size, "tracing": ensemble.tracing | {"at_pixel_size": float(size)}}
+    return ensemble.derived([curves[row] for row in rows], rows, dropped=dropped, **more)
 
 
 def without_small(ensemble: Ensemble, pixel: Sequence[float] | Real, among: Mask | bool = True) -> Ensemble:
