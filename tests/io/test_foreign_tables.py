@@ -342,6 +342,8 @@ def test_classes_of_which_one_lies_within_another_are_told(tmp_path):
     assert len(found.ensemble) == 24
     assert "those of nucleus lie within others" in remark
     assert "kind = nucleus" in remark
+    missing = frame.assign(kind=frame["kind"].where(frame["id"] % 4 > 0))
+    assert "those of nucleus lie within others" in one_frame(read(tmp_path, missing))[1]
     beside = frame.assign(x=frame["x"] + 1e4 * (frame["kind"] == "nucleus"))
     assert one_frame(read(tmp_path, beside))[1] == ""
 

@@ -120,6 +120,20 @@ def test_duplicate_curves_are_serious_wherever_they_occur():
     assert found.reason.startswith("20 outlines occur twice, in C3 (cells) and in copy (cells)")
 
 
+def test_small_outlines_may_be_equal_by_chance_in_many_images():
+    rng, images = np.random.default_rng(0), [list(outlines(60, seed=seed).curves) for seed in range(16)]
+    for place in range(40):  # a few pairs of images share two
+        one, other = rng.integers(16, size=2)
+        images[one][place % 60] = images[other][rng.integers(60)] + 5
+    images[0][:2] = images[1][:2]
+    pooled = [Ensemble.pooled([Ensemble(curves, name=f"C{place}") for place, curves in enumerate(side)], name=name)
+              for name, side in (("a", images[:8]), ("b", images[8:]))]  # fmt: skip
+    assert "duplicates" not in checks(*pooled)
+    images[4][:12] = images[5][:12]
+    again = Ensemble.pooled([Ensemble(curves, name=f"C{place}") for place, curves in enumerate(images[:8])], name="a")
+    assert "occur twice, in C4 (a) and in C5 (a)" in quality(again, pooled[1]).reason
+
+
 def test_an_outlying_image_is_reported():
     images = [outlines(30, seed=seed, name=f"C{seed:02}") for seed in range(8)]
     images[1] = outlines(30, seed=1, size=60, name="C01")

@@ -164,6 +164,15 @@ def test_a_mask_saved_as_an_image_keeps_the_size_of_its_objects(kind, tmp_path):
     np.testing.assert_allclose(np.median(found), np.median(expected), rtol=0.02)
 
 
+def test_dim_objects_beside_bright_ones_are_no_mask():
+    image, truth = discs(side=240, noise=0, bright=True)
+    dim = image.copy()
+    dim[(truth > 0) & (truth % 6 == 0)] = 110
+    methods = {proposal.recipe.method for proposal in propose(dim)}
+    assert len(methods) > 1
+    assert {proposal.recipe.method for proposal in propose(image)} == {"otsu"}
+
+
 def test_a_constant_image_is_rejected_and_noise_is_not():
     with pytest.raises(ValueError, match="every pixel is 3"):
         propose(np.full((50, 50), 3))

@@ -109,13 +109,15 @@ def one_frame(table: CurveTable) -> tuple[CurveTable, str]:
 def _nested_classes(table: CurveTable) -> str:
     """Return a remark if the outlines of one class lie within those of another, such as nuclei within cells."""
     for name, values in table.features.items():
-        kinds = values.map(feature_text)
+        kinds = values.reset_index(drop=True).map(feature_text).where(values.notna().to_numpy())
         if bare_name(name) not in CLASSES or not 1 < kinds.nunique() <= _MAX_CLASSES:
             continue
         rings = shapely.make_valid([shapely.polygons(curve) for curve in table.ensemble.curves])
         inner, outer = shapely.STRtree(rings).query(shapely.point_on_surface(rings), "within")
         images = np.asarray(table.ensemble.images)
-        apart = (kinds.to_numpy()[inner] != kinds.to_numpy()[outer]) & (images[inner] == images[outer])
+        one, other = kinds.iloc[inner], kinds.iloc[outer]
+        apart = (one.notna().to_numpy() & other.notna().to_numpy()) & (one.to_numpy() != other.to_numpy())
+        apart &= images[inner] == images[outer]
         smaller = shapely.area(rings[inner]) < shapely.area(rings[outer])
         within = kinds[np.unique(inner[apart & smaller])].value_counts() / kinds.value_counts()
         if (within >= _MIN_WITHIN).any():

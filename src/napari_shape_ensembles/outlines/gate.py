@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import poisson
 
 from ..checks import expect
 from ..palette import axes_of
@@ -50,6 +51,8 @@ _MIN_COMPARED_VERTICES = 40
 # Fractions of such curves in an image (of duplicates, in a sample) that are not worth a finding.
 _MAX_SPECK_FRACTION, _MAX_MERGED_FRACTION, _MAX_CUT_FRACTION = 0.3, 0.2, 0.15
 _MAX_OPEN_FRACTION, _MAX_DUPLICATE_FRACTION = 0.1, 0.02
+# Largest probability, over all pairs of images, with which as many small outlines are equal by chance as are in one.
+_MAX_CHANCE = 0.01
 # Among fewer images than this, none stands out.
 _MIN_IMAGES = 5
 # Distances of an image from the median of its side, in robust standard deviations, that are reported and serious.
@@ -250,7 +253,8 @@ def _joined(sides: Sequence[_Checked]) -> Quality:
     totals = Counter(owner for places in owners.values() for owner in places)
     pairs = Counter((places[0], places[1]) for places in owners.values() if len(places) > 1)
     for (one, other), count in pairs.items():
-        if count > max(1, _MAX_DUPLICATE_FRACTION * min(totals[one], totals[other])):
+        few = count <= max(1, _MAX_DUPLICATE_FRACTION * min(totals[one], totals[other]))
+        if not few and not _may_be_chance(pairs, totals, (one, other)):
             where = f"in {one}" if one == other else f"in {one} and in {other}"
             text = f"{counted(count, 'outline')} occur twice, {where}"
             findings.append(Finding("duplicates", one, True, text, _MAX_DUPLICATE_FRACTION))
@@ -271,6 +275,18 @@ def _joined(sides: Sequence[_Checked]) -> Quality:
             )
             findings.append(Finding("vertices", f"{a.name}, {b.name}", False, text, _MAX_VERTEX_RATIO))
     return Quality(tuple(sorted(findings, key=lambda finding: not finding.serious)))
+
+
+def _may_be_chance(pairs: Counter[tuple[str, str]], totals: Counter[str], pair: tuple[str, str]) -> bool:
+    """Whether two images have no more equal outlines than others let expect, as small ones are equal by chance."""
+
+    def chances(one: str, other: str) -> float:
+        return totals[one] * totals[other] / (2 if one == other else 1)
+
+    elsewhere = sum(totals.values()) ** 2 / 2 - chances(*pair)
+    expected = (pairs.total() - pairs[pair]) * chances(*pair) / elsewhere if elsewhere else 0.0
+    of_pairs = len(totals) * (len(totals) + 1) / 2
+    return bool(poisson.sf(pairs[pair] - 1, expected) * of_pairs > _MAX_CHANCE)
 
 
 def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:

@@ -477,7 +477,11 @@ def _has_two_levels(part: Real) -> bool:
     low, high = (float(np.median(values[side])) for side in (~bright, bright))
     flat = [np.abs(values - level) <= _FLAT * (high - low) for level in (low, high)]
     edges = np.logical_and(*(ndimage.binary_dilation(level, iterations=_EDGE_PX) for level in flat))
-    return bool(np.mean(flat[0] | flat[1] | edges) >= _MIN_FLAT_FRACTION)
+    other = ~(flat[0] | flat[1] | edges)
+    if other.mean() > 1 - _MIN_FLAT_FRACTION:
+        return False
+    pieces = np.bincount(ndimage.label(other)[0].ravel())[1:]
+    return bool(pieces.max(initial=0) < _COMMON_FIELDS["min_size"])  # no object has a third level
 
 
 def _heights(scene: "_Scene", way: Recipe) -> tuple[Real, float, float] | None:
