@@ -123,6 +123,11 @@ def test_images_have_weighted_means_in_experiments_too(tmp_path):
     assert said in experiment_methods(result, None)
     result.save(tmp_path / "sizes.experiment.npz")
     assert Experiment.load(tmp_path / "sizes.experiment.npz").groups.ratios(0, 1)["size"][0] == pytest.approx(size)
+    # Ratios to a group of unknown windows have equal weights.
+    unknown = [Ensemble(image.curves, name=image.name, unit="mm") for image in images[:3]]
+    partly = experiment([*unknown, *images[3:]], design, QUICK)
+    assert set(partly.groups.size_factors.values()) == {1.0}
+    assert not any("border" in words for words in partly.warnings)
 
 
 def test_weights_survive_a_file_and_a_comparison_at_one_precision(tmp_path):
