@@ -157,7 +157,9 @@ class Groups(Sealed):
         rows = {name: group == place for place, name in enumerate(self.names)}
         known = [name for name, own in rows.items() if np.isfinite(self.weights[own]).all()]
         return {
-            name: size_factor(self.measured["size"][own], usable_weights(self.weights[own], self.settings))
+            name: size_factor(
+                self.measured["size"][own], usable_weights(self.weights[own], self.settings), self.replicate[own]
+            )
             if len(known) > 1 and name in known
             else 1.0
             for name, own in rows.items()
