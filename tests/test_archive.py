@@ -1,5 +1,6 @@
 """Archives of arrays and strings: atomic writing, exact round trips, and malicious files."""
 
+import errno
 import io
 import json
 import os
@@ -116,6 +117,17 @@ def test_a_crash_while_writing_keeps_the_old_file(tmp_path):
         crash()
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("code", [errno.EDQUOT, errno.EFBIG])
+def test_a_file_beyond_a_quota_or_a_limit_is_named(tmp_path, monkeypatch, code):
+    def refuse(_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match=r"results\.csv"):
+        write_bytes(tmp_path / "results.csv", b"1")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk that is always full")

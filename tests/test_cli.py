@@ -489,6 +489,9 @@ def test_an_existing_table_is_kept_and_the_error_names_the_option(tmp_path):
     assert done.exit_code == 2
     assert "choose another --table, or use --force" in done.stderr
     assert (tmp_path / "mine.csv").read_text() == "mine"
+    done = run("compare", *tmp_path.glob("*.png"), "--out", tmp_path / "r", "--table", tmp_path / "r" / "curves.csv")
+    assert done.exit_code == 2
+    assert "curves.csv is a file of --out: choose another --table" in done.stderr
 
 
 @pytest.mark.usefixtures("blank_files")

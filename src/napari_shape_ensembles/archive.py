@@ -40,7 +40,8 @@ _KINDS = "biufU"
 # Entries carry a fixed timestamp, so that equal content gives equal bytes.
 _FIXED_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 
-
+# Errors of a full disk, of a quota that is used up, and of files larger than are allowed.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Files that are complete and replace others at the end of `all_or_none`.
 _DRAFTS: ContextVar[dict[Path, Path] | None] = ContextVar("drafts", default=None)
 
@@ -80,7 +81,7 @@ def replacing(path: StrPath) -> Iterator[BinaryIO]:
             os.replace(draft, target)
     except BaseException as error:
         draft.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC and not error.filename:
+        if isinstance(error, OSError) and error.errno in _FULL and not error.filename:
             error.filename = str(target)  # a full disk is reported without it
         raise
 

@@ -4,6 +4,7 @@ Results go to standard output, all other messages to standard error. Exit codes:
 one that `--fail-on` names, 2 for an error.
 """
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -956,6 +957,8 @@ def _check_outputs(
 
         check_folder(table.parent)
         check_ending(table)
+        if os.path.realpath(table) in {os.path.realpath(out / name) for name in names}:
+            raise ContentError(f"{table} is a file of --out: choose another --table")
         remedy = "choose another --table, or use --force to overwrite it"
         refuse_overwriting([table], inputs=files, force=force, remedy=remedy)
 

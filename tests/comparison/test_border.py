@@ -123,6 +123,11 @@ def test_images_have_weighted_means_in_experiments_too(tmp_path):
     assert said in experiment_methods(result, None)
     result.save(tmp_path / "sizes.experiment.npz")
     assert Experiment.load(tmp_path / "sizes.experiment.npz").groups.ratios(0, 1)["size"][0] == pytest.approx(size)
+    # Ratios to a group of unknown windows have equal weights.
+    unknown = [Ensemble(image.curves, name=image.name, unit="mm") for image in images[:3]]
+    partly = experiment([*unknown, *images[3:]], design, QUICK)
+    assert set(partly.groups.size_factors.values()) == {1.0}
+    assert not any("border" in words for words in partly.warnings)
 
 
 def test_weights_survive_a_file_and_a_comparison_at_one_precision(tmp_path):
@@ -216,3 +221,11 @@ def test_images_cropped_around_single_outlines_stay_whole():
     ((kept,), _), note = at_one_window([[pooled], small])
     assert kept is pooled
     assert note.endswith("as nothing of l0 would be left")
+
+
+def test_the_change_of_a_mean_size_is_that_of_the_means_of_images():
+    # Each has outlines of one size: weights that differ between images change no mean within them.
+    images = [sample([np.log(side)] * 5, 0.3, side**2, f"{side}") for side in (1, 1.5, 2, 1.1, 1.6, 2.1)]
+    assert compare(images[:3], images[3:], QUICK).size_factors == pytest.approx({"A": 1, "B": 1}, rel=1e-12)
+    groups = experiment(images, pd.DataFrame({"group": ["a"] * 3 + ["b"] * 3}), QUICK).groups
+    assert groups.size_factors == pytest.approx({"a": 1, "b": 1}, rel=1e-12)

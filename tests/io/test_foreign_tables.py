@@ -121,6 +121,7 @@ def test_what_stays_ambiguous_is_asked_for_by_name(tmp_path):
         read(tmp_path, two)
     assert_all(read(tmp_path, table("recording", "item"), curve_column="Recording, item"))
     assert_all(read(tmp_path, table("recording", "item"), curve_column=["Recording", "item"]))
+    assert_all(read(tmp_path, table("recording", "item"), curve_column="recording, item, Item"))  # named twice
 
 
 def test_measures_of_vertices_are_no_features_of_curves(tmp_path):

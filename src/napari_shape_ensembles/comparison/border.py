@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .._types import Mask, Real
+from .._types import Index, Mask, Real
 from ..outlines import Ensemble
 from ..outlines.border import box_sides, inclusion
 from ..outlines.ensemble import WINDOW_COLUMNS
 from ..outlines.reasons import SMALLER_WINDOW
 from ..words import counted, listed
+from .estimates import image_means
 from .settings import Settings
 
 #: A change of a mean size by weights that is stated beside a result.
@@ -81,9 +82,14 @@ def usable_weights(weights: Real, settings: Settings) -> Real:
     return weights if settings.border_correction and np.isfinite(weights).all() else np.ones(len(weights))
 
 
-def size_factor(size: Real, weights: Real) -> float:
-    """How many times as large the geometric mean size is with weights as without, from logarithms (N,) of sizes."""
-    return float(np.exp(np.average(size, weights=weights) - size.mean()))
+def size_factor(size: Real, weights: Real, replicate: Index | None = None) -> float:
+    """How many times as large the geometric mean size is with weights as without, from logarithms (N,) of sizes.
+
+    Of several replicates, whose numbers are given, it is that of their means, as in ratios.
+    """
+    image = np.zeros(len(size), np.intp) if replicate is None else np.unique(replicate, return_inverse=True)[1]
+    change = image_means(size[:, None], image, weights) - image_means(size[:, None], image)
+    return float(np.exp(change.mean()))
 
 
 def weights_in_words(factors: Mapping[str, float], least: float = 0.0) -> str:

@@ -149,12 +149,21 @@ class Groups(Sealed):
 
     @property
     def size_factors(self) -> dict[str, float]:
-        """How many times as large the mean size of each group is with `weights` as without."""
-        group, found = self.group[self.replicate], {}
-        for place, name in enumerate(self.names):
-            own = group == place
-            found[name] = size_factor(self.measured["size"][own], usable_weights(self.weights[own], self.settings))
-        return found
+        """How many times as large the mean size of each group is with `weights` as without.
+
+        They are used where both groups of a ratio have known ones.
+        """
+        group = self.group[self.replicate]
+        rows = {name: group == place for place, name in enumerate(self.names)}
+        known = [name for name, own in rows.items() if np.isfinite(self.weights[own]).all()]
+        return {
+            name: size_factor(
+                self.measured["size"][own], usable_weights(self.weights[own], self.settings), self.replicate[own]
+            )
+            if len(known) > 1 and name in known
+            else 1.0
+            for name, own in rows.items()
+        }
 
     @cached_property
     def _means(self) -> Mapping[str, tuple[Real, Real]]:

@@ -531,7 +531,8 @@ class Comparison(Sealed, Saved):
     @property
     def size_factors(self) -> dict[str, float]:
         """How many times as large the mean size of a and of b is with `weights` as without, by name in sentences."""
-        sides = (np.split(values, [len(self.a)]) for values in (self.components["size"], self.weights))
+        image = np.zeros(len(self.weights), np.intp) if self.replicates is None else self.replicates
+        sides = (np.split(values, [len(self.a)]) for values in (self.components["size"], self.weights, image))
         return {
             name: size_factor(*side) for name, side in zip(answer.names_of(self), zip(*sides, strict=True), strict=True)
         }

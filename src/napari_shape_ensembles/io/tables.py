@@ -368,7 +368,7 @@ def _named_columns(frame: "pd.DataFrame", curve_column: str | None) -> list[str]
     if curve_column is None or curve_column in frame:
         return [] if curve_column is None else [curve_column]
     known = {str(name).strip().lower(): str(name) for name in frame.columns}
-    return [known.get(name.strip().lower(), name.strip()) for name in curve_column.split(",")]
+    return list(dict.fromkeys(known.get(name.strip().lower(), name.strip()) for name in curve_column.split(",")))
 
 
 def _closed(frame: "pd.DataFrame", identity: "pd.Series") -> tuple["pd.DataFrame", Counter[Reason]]:
