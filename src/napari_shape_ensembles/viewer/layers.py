@@ -4,6 +4,7 @@ import itertools
 import weakref
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -37,6 +38,8 @@ CurveLayer: TypeAlias = Shapes | Labels
 
 # Maximum number of curves for computations on the main thread.
 MAX_SYNC_CURVES = 1000
+# New layers are shown in at most so many turns of the event loop, one or several at once.
+_TURNS = 6
 
 
 def colormap_of(coloring: Coloring) -> Colormap:
@@ -198,9 +201,13 @@ class OwnLayers:
             layer.name = name  # napari had appended a number if a previous layer had the same name
         if was_active and layers:
             self._layers.selection.active = layers[-1]
-        for layer in [layer for layer in layers if shown and layer in self._hidden]:
-            self._hidden.remove(layer)
-            layer.visible = True
+        hidden = [layer for layer in layers if shown and layer in self._hidden]
+        for start in range(0, len(hidden), at_once := -(-len(hidden) // _TURNS) or 1):
+            # napari lays out its grid again for each event, for which it needs a second with dozens of layers.
+            with self._layers.batched_update() if at_once > 1 else nullcontext():
+                for layer in hidden[start : start + at_once]:
+                    self._hidden.remove(layer)
+                    layer.visible = True
             yield
 
     def connect_events(self) -> None:

@@ -178,13 +178,16 @@ class SideBySide:
             counts[cell.group] += 1
         images = [place for place, cell in enumerate(cells) if not is_own(cell.layers[0])]
         shown = [place for place in images if any(layer.visible for layer in cells[place].layers)]
-        hidden = 0
+        hidden, crowded = 0, list[Layer]()
         for place in sorted(shown, key=ranks.__getitem__)[MAX_CELLS:]:
             layers = [one for one in cells[place].layers if one.visible and one not in self._crowded_out]
             hidden += cells[place].layers[0] in layers
-            self._crowded_out.update(layers)
-            for layer in layers:
-                layer.visible = False
+            crowded += layers
+        self._crowded_out.update(crowded)
+        if crowded:
+            with self._layers.batched_update():  # napari lays out its grid again for each event
+                for layer in crowded:
+                    layer.visible = False
         if hidden:
             show_info(
                 f"{counted(hidden, 'image')} hidden: napari is slow with more than {MAX_CELLS} side by side. Show them "
