@@ -249,6 +249,16 @@ def test_a_sample_without_variation_has_no_spread():
     assert spread_ratios(given, 40, bootstrap_counts(40, 80, 40))[0] == np.inf
 
 
+def test_a_single_outline_has_no_spread():
+    curves = list(blobs(21, 60, seed=3))
+    table = compare(Ensemble(curves[:1]), Ensemble(curves[1:]), landmarks=50, rank=5, permutations=99).estimates
+    table = table.set_index("quantity")
+    spreads = table.loc[["spread of size", "spread of form"], ["estimate", "p", "p_adjusted"]]
+    assert not np.isfinite(spreads).any(axis=None)
+    assert np.isfinite(table.loc[["size", "roughness"], "estimate"]).all()
+    assert not np.isfinite(table.loc[["size", "elongation", "roughness"], "high"]).any()
+
+
 @pytest.mark.parametrize(
     ("m", "n", "known"), [(2, 2, False), (2, 20, False), (3, 3, False), (4, 4, True), (4, 9, True)]
 )

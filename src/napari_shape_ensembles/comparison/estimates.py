@@ -131,12 +131,14 @@ def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
     image, blocks, settings = comparison.replicates, comparison.blocks, comparison.settings
     first, total, measured = len(comparison.a), len(comparison.t), quantities_of(comparison)
     labels = label_orders(first, image, blocks, total, settings.permutations, settings.seed)
-    # Absolute deviations from the median of the sample: their mean is the spread.
-    size = measured["size"]
-    middles = [np.median(side) for side in np.split(size, [first])]
-    values = dict(measured) | {"spread of size": np.abs(size - np.repeat(middles, [first, total - first]))}
-    if comparison.descriptors.shape[1] > _OF_HULL:
-        values["spread of form"] = _form_deviations(comparison)
+    values = dict(measured)
+    if 1 < first < total - 1:  # a single outline has no spread
+        # Absolute deviations from the median of the sample: their mean is the spread.
+        size = measured["size"]
+        middles = [np.median(side) for side in np.split(size, [first])]
+        values["spread of size"] = np.abs(size - np.repeat(middles, [first, total - first]))
+        if comparison.descriptors.shape[1] > _OF_HULL:
+            values["spread of form"] = _form_deviations(comparison)
     nuisance = np.zeros((labels.shape[1], 0))
     if blocks is not None:
         nuisance = (blocks[:, None] == np.unique(blocks)).astype(np.float64)
@@ -274,7 +276,7 @@ def _roughness_ratio(
     observed = np.arange(len(roughness))[None] >= first
     value, error = (float(one[0]) for one in adjusted_difference(roughness, observed, lobed, weights))
     freedom = len(roughness) - lobed.shape[1] - 2
-    reach = float(stdtrit(freedom, 0.975)) * error if freedom > 0 else np.inf
+    reach = float(stdtrit(freedom, 0.975)) * error if freedom > 0 and 1 < first < len(roughness) - 1 else np.inf
     with np.errstate(over="ignore"):
         return np.exp(np.array([value, value - reach, value + reach]))
 
