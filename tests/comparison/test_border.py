@@ -128,7 +128,7 @@ def test_images_have_weighted_means_in_experiments_too(tmp_path):
     partly = experiment([*unknown, *images[3:]], design, QUICK)
     assert set(partly.groups.size_factors.values()) == {1.0}
     (said,) = [words for words in partly.warnings if "border" in words]
-    assert said.startswith("The extent of 0.08 0, 0.08 0.01 and 0.08 0.02 is unknown")
+    assert said.startswith("The extent of 0.08 0, 0.08 0.01, 0.08 0.02 is unknown")
 
 
 def test_weights_survive_a_file_and_a_comparison_at_one_precision(tmp_path):
