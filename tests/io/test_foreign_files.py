@@ -354,10 +354,16 @@ def test_labels_stored_as_colors_are_labels(tmp_path):
     indices.save(tmp_path / "voc.png")
     found, said = ensemble(tmp_path / "voc.png")
     assert (len(found), said) == (expected, ["note: voc.png holds labels and is not segmented"])
+    classes = np.array([(0, 0, 0), (128, 0, 0), (0, 128, 0)], np.uint8)[np.where(plane > 0, 1 + plane % 2, 0)]
+    Image.fromarray(classes).save(tmp_path / "classes.png")
+    assert len(ensemble(tmp_path / "classes.png")[0]) == expected
     photo = np.random.default_rng(0).integers(0, 255, (60, 60, 3), np.uint8)
     from napari_shape_ensembles.outlines.recognise import labels_of_colours
 
     assert labels_of_colours(photo) is None
+    ring = np.zeros((40, 40, 3), np.uint8)
+    ring[10:30, 10:30], ring[12:28, 12:28] = (255, 0, 0), 200  # a line around an object
+    assert labels_of_colours(ring) is None
 
 
 def test_outlines_recognize_labels_also_with_many_specks():
@@ -398,6 +404,16 @@ def test_compression_without_its_codec_is_read_otherwise_or_named(tmp_path, monk
     if pytest.importorskip("importlib.util").find_spec("imagecodecs") is None:
         with pytest.raises(ValueError, match=r"r01-a\.tif: is compressed \(LZW\).*: pip install imagecodecs"):
             read_image(FILES / "r01-a.tif")
+
+
+def test_compression_that_only_a_newer_python_decodes_is_named(tmp_path, monkeypatch):
+    def missing(*_, **__):
+        raise ImportError("No module named 'compression'")
+
+    tifffile.imwrite(tmp_path / "a.tif", np.zeros((2, 9, 9), np.uint8), compression="zlib")
+    monkeypatch.setattr(tifffile.TiffFile, "asarray", missing)
+    with pytest.raises(ValueError, match=r"a\.tif: is compressed .*: pip install imagecodecs"):
+        read_image(tmp_path / "a.tif", plane=(1,))
 
 
 def test_zero_is_white_only_where_it_is(tmp_path):
