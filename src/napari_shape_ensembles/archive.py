@@ -40,6 +40,8 @@ _KINDS = "biufU"
 # Entries carry a fixed timestamp, so that equal content gives equal bytes.
 _FIXED_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 
+_MAX_HEADER = 12 + 10_000
+
 # Errors of a full disk, of a quota that is used up, and of files larger than are allowed.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Files that are complete and replace others at the end of `all_or_none`.
@@ -340,11 +342,15 @@ def _insert_arrays(archive: zipfile.ZipFile, tree: Tree) -> None:
 
 def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Read shape, Fortran order and dtype from the header of a `.npy` file."""
-    major = npy.read_magic(file)[0]
+    start = file.tell()
+    head = BytesIO(file.read(_MAX_HEADER))  # as long as NumPy accepts: it may claim 4 GiB, which would be set aside
+    major = npy.read_magic(head)[0]
     try:
-        return npy.read_array_header_1_0(file) if major == 1 else npy.read_array_header_2_0(file)
+        header = npy.read_array_header_1_0(head) if major == 1 else npy.read_array_header_2_0(head)
     except MemoryError as error:  # raised by Python's parser for excessive nesting
         raise ValueError("the header of an array is damaged") from error
+    file.seek(start + head.tell())
+    return header
 
 
 def array_of(content: bytes, name: str) -> NDArray[Any]:

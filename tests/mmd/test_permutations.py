@@ -203,7 +203,7 @@ def test_cancelled_work_starts_no_further_blocks(monkeypatch):
 
     with reporting(stop=stop), pytest.raises(Stopped):
         combined_mmd_test({"": halves(points(20_000, 3))}, permutations=400)
-    assert len(begun) <= before[0] + 5  # of 79; the time to cancel is measured by benchmarks/two_sample.py
+    assert len(begun) <= before[0] + 5  # of 79
 
 
 def test_nested_runs_restore_the_thread_limits():

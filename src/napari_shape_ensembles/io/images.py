@@ -15,6 +15,7 @@ from ..archive import ContentError, StrPath, errors_named, npy_header, opened
 from ..budget import budget, reserve_pixels
 from ..outlines.recognise import content_of
 from .calibration import Calibration, read_calibration
+from .cellpose import read_seg
 from .image_parts import plane_of_stack, shape_of_plane
 from .spatialdata_store import is_spatialdata
 from .vendor_images import VENDORS, chosen_image, count_scenes, read_scene
@@ -152,11 +153,12 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
     if ending == ".npy":
         with opened(path) as file:
             shape, _, dtype = npy_header(file)
-        if dtype.hasobject:
-            raise ContentError("holds Python objects, which are not read: export the masks or the image as PNG or TIFF")
+        masks = read_seg(path) if dtype.hasobject else None
+        shape, dtype = (shape, dtype) if masks is None else (masks.shape, masks.dtype)
         reserve_pixels(shape_of_plane(shape, plane) if len(shape) > 2 else shape, dtype.itemsize)
         # Of a stack, only the plane is read.
-        return np.array(plane_of_stack(np.load(path, "r" if plane else None, allow_pickle=False), plane))
+        stack = masks if masks is not None else np.load(path, "r" if plane else None, allow_pickle=False)
+        return np.array(plane_of_stack(stack, plane))
     if ending in _TIFF:
         return _tiff_pixels(path, size, plane)
     import imageio.v3 as imageio
