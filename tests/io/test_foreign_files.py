@@ -119,6 +119,14 @@ def test_the_same_objects_in_several_frames_count_once(tmp_path, place):
     )
 
 
+def test_slices_in_the_default_names_of_imagej_are_frames(tmp_path):
+    rois = [roi(curve + 0.2 * z, f"{z:04d}-0012-{i:04d}") for z in (1, 2) for i, curve in enumerate(RINGS)]
+    found, said = ensemble(roi_zip(tmp_path / "x.zip", rois))
+    assert (len(found), "those of slice 1 are used" in said[0]) == (6, True)
+    named = [roi(curve, f"0012-{i:04d}") for i, curve in enumerate(RINGS)]  # of one image
+    assert ensemble(roi_zip(tmp_path / "y.zip", named))[1] == []
+
+
 def test_other_objects_in_other_frames_all_count(tmp_path):
     rois = [roi(curve + 400 * frame, "", t_position=frame + 1) for frame in range(2) for curve in RINGS]
     found, said = ensemble(roi_zip(tmp_path / "x.zip", rois))
@@ -578,6 +586,21 @@ def test_degrees_are_not_pixels(tmp_path):
         ValueError, match=r"x\.geojson: its outlines measure 0\.0\d+ in the median, which may be degrees"
     ):
         read_curves(tmp_path / "x.geojson")
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [(("x_deg", "y_deg"), "in degrees"), (("x [°]", "y [°]"), "in degrees"), (("x_nm", "y_um"), "different units"),
+     (("x_um", "y [µm]"), "")],
+)  # fmt: skip
+def test_columns_of_other_units_are_refused(tmp_path, names, words):
+    rows = [(number, *point[::-1]) for number, curve in enumerate(RINGS) for point in curve]
+    pd.DataFrame(rows, columns=["id", *names]).to_csv(tmp_path / "x.csv", index=False)
+    if not words:
+        assert read_curves(tmp_path / "x.csv").ensemble.unit == "µm"
+        return
+    with pytest.raises(ValueError, match=rf"x\.csv: its columns? .*{words}"):
+        read_curves(tmp_path / "x.csv")
 
 
 def test_integers_said_to_be_labels_are_labels(tmp_path):
