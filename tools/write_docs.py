@@ -60,7 +60,6 @@ PICTURES = {
     r"geodesic\.png": "`python docs/figures/shape_distances.py`",
     r"smooth-curves\.png": "`python docs/figures/smooth_curves.py`",
     r"(landscape|smoothing)\.png": "`python benchmarks/landscape.py`",
-    r"inspection-costs\.png": "`python benchmarks/inspection.py --figure docs/images/inspection-costs.png`",
     r"power\.png": "`python benchmarks/power.py draw --figure docs/images/power.png`",
 }
 
