@@ -13,8 +13,9 @@ import re
 import secrets
 import shutil
 import stat
+import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from io import BufferedReader, BytesIO
@@ -44,6 +45,10 @@ _MAX_HEADER = 12 + 10_000
 
 # Errors of a full disk, of a quota that is used up, and of files larger than are allowed.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Names of drafts: of the file (40 characters at most) and a random number.
+_DRAFT = re.compile(r"\.(.{1,40})\.[0-9a-f]{8}\.part", re.DOTALL)
+# Age in seconds from which a draft is no longer that of a run that goes on.
+_STALE_SECONDS = 86_400
 # Files that are complete and replace others at the end of `all_or_none`.
 _DRAFTS: ContextVar[dict[Path, Path] | None] = ContextVar("drafts", default=None)
 
@@ -112,6 +117,16 @@ def all_or_none() -> Iterator[Mapping[Path, Path]]:
         _DRAFTS.reset(outer)
         for draft in drafts:
             draft.unlink(missing_ok=True)
+
+
+def remove_stale_drafts(folder: Path, names: Iterable[str]) -> None:
+    """Remove drafts of files of these names that a killed run left a day ago or earlier."""
+    starts = {name[:40] for name in names}
+    for draft in folder.glob(".*.part"):
+        named = _DRAFT.fullmatch(draft.name)
+        with suppress(OSError):  # removed by another run, or not ours to remove
+            if named and named.group(1) in starts and time.time() - draft.lstat().st_mtime > _STALE_SECONDS:
+                draft.unlink()
 
 
 def is_written(path: StrPath) -> bool:
