@@ -53,11 +53,13 @@ _IN_FOLDERS = (*_IMAGES, ZARR, *(ending for ending in FORMATS if ending not in _
 
 # What other programs and people add to the name of an image for its labels and outlines, the best ones first.
 _DERIVED = (
-    r"corrected( \d+)?|((cp|cellpose)[ _])?masks?", r"(instance[ _]?)?labels?|label_?image|object[ _]identities|gt|ground[ _]?truth",
-    r"seg|segmentation|segmented|classes|simple[ _]segmentation|instances?|objects?|object[ _]predictions?|predictions?|pred|binary"
-    r"|cellpose|stardist", r"(cp_)?outlines?|roi_?set|rois?|contours?|curves|polygons?|annotations?|annotated",
+    r"corrected( \d+)?|((cp|cellpose)[ _])?masks?",
+    r"(instance[ _]?)?labels?|label_?image|object[ _]identities|gt|ground[ _]?truth",
+    r"seg|segment(ation|ed)|classes|simple[ _]segmentation|instances?|objects?|object[ _]predictions?|predictions?|pred"
+    r"|binary|cellpose|stardist",
+    r"(cp_)?outlines?|roi_?set|rois?|contours?|curves|polygons?|annotat(ed|ions?)",
     r"overlay|flows|probabilit(y|ies)|prob|thresh(old(ed)?)?|uncertainty|boundar(y|ies)",
-)  # fmt: skip
+)
 _SUFFIX, _PREFIX = (re.compile(form % "|".join(_DERIVED)) for form in (r"[ _.-]+(%s)$", r"^(%s)[ _.-]+"))
 _WORDS = [re.compile(rf"(^|[ _.-])({form})($|[ _.-])") for form in _DERIVED]
 #: Pixel side, or height and width, and its unit.
