@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..archive import ContentError, all_or_none, file_checksum, write_bytes
+from ..archive import ContentError, all_or_none, file_checksum, remove_stale_drafts, write_bytes
 
 #: File name of the manifest.
 OUTPUT_MANIFEST = ".shape-ensembles.json"
@@ -87,6 +87,7 @@ def recording_outputs(folder: Path, names: Iterable[str], earlier: Iterable[str]
         write_bytes(folder / OUTPUT_MANIFEST, f"{text}\n".encode())
     for name in outdated:
         (folder / name).unlink()
+    remove_stale_drafts(folder, [*files, *planned, OUTPUT_MANIFEST])
 
 
 def is_result(path: Path) -> bool:
@@ -94,7 +95,7 @@ def is_result(path: Path) -> bool:
     name = path.name.lower()
     if name.endswith(LABELS) or path.stem.lower().endswith(CURVES):
         return False
-    return name.endswith((".comparison.npz", ".reference.npz")) or path.name in _written(path.parent)
+    return name.endswith((".comparison.npz", ".reference.npz", ".log.csv")) or path.name in _written(path.parent)
 
 
 def _written(folder: Path) -> dict[str, str]:
