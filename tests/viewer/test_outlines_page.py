@@ -163,13 +163,14 @@ def test_a_manual_threshold_is_kept_for_another_image(model, qtbot):
     assert dock.session.choices.recipe.threshold == dock.form.controls["threshold"].value() == guessed
 
 
-def test_a_single_object(viewer, qtbot):
+def test_a_single_object_and_one_at_the_border_which_is_told_once(viewer, qtbot):
     image = np.zeros((60, 60))
-    image[20:40, 20:40] = 1
+    image[20:40, 20:40] = image[:8, :8] = 1
     viewer.add_image(image, name="one")
     dock = opened(viewer, qtbot)
     assert dock.count.text().startswith("<b>1 object</b>")
     committed(dock, qtbot)
+    assert "1 left out: touching the image border" in dock.count.text()
     assert dock.message.text() == "1 outline made."
 
 

@@ -38,8 +38,9 @@ CurveLayer: TypeAlias = Shapes | Labels
 
 # Maximum number of curves for computations on the main thread.
 MAX_SYNC_CURVES = 1000
-# New layers are shown in at most so many turns of the event loop, one or several at once.
-_TURNS = 6
+# New layers are shown in at most so many turns of the event loop, one or several at once; all at once among many
+# layers, as napari lays out its grid again in each turn, which then takes longer than the first draw of a layer.
+_TURNS, MANY_LAYERS = 6, 30
 
 
 def colormap_of(coloring: Coloring) -> Colormap:
@@ -230,7 +231,8 @@ class OwnLayers:
         """Show the new layers, but for some."""
         hidden = [layer for layer in self if layer in self._hidden and layer not in but]
         self._hidden.clear()
-        for start in range(0, len(hidden), at_once := -(-len(hidden) // _TURNS) or 1):
+        turns = _TURNS if len(self._layers) <= MANY_LAYERS else 1
+        for start in range(0, len(hidden), at_once := -(-len(hidden) // turns) or 1):
             with batched(self._layers) if at_once > 1 else nullcontext():
                 for layer in hidden[start : start + at_once]:
                     layer.visible = True

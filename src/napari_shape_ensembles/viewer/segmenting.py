@@ -41,7 +41,7 @@ from ..progress import Progress, as_part, report
 from ..words import account_of, counted
 from .choices import Choices
 from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, source_of, trace
-from .layers import add_unselected, batched, colormap_of, name_after
+from .layers import MANY_LAYERS, add_unselected, batched, colormap_of, name_after
 from .offered import ChosenLayer
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_axes
@@ -432,8 +432,8 @@ class SegmentationTask(Task[list[Ensemble]]):
     ) -> Image:
         """Return the layer of a preview's lines, created if missing: on top, or right above another layer.
 
-        A new layer above another is hidden until it has lines: the first draw of many layers at once would block the
-        event loop for half a second.
+        A new layer above another is hidden until it has lines, as the first draw of several layers at once would block
+        the event loop for half a second; not among many layers, where showing one takes longer.
         """
         layers = self.choices.layers
         if lines is not None and lines in layers:
@@ -443,7 +443,8 @@ class SegmentationTask(Task[list[Ensemble]]):
             lines.data = pixels
             return lines
         look = {"colormap": _COLORS, "contrast_limits": (0, 2), "blending": "translucent"}
-        lines = Image(pixels, name="segmentation preview", visible=above is None, **look, **placement)
+        shown = above is None or (above.visible and len(layers) > MANY_LAYERS)
+        lines = Image(pixels, name="segmentation preview", visible=shown, **look, **placement)
         if above is not None:
             name_after(lines, above, "preview")
         OWN.add(lines)

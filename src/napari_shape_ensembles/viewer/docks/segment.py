@@ -155,7 +155,7 @@ class SegmentCurves(TaskPage):
         if preview is not None:
             told = " · updating …" if task.is_preview_pending else ""
             words = [f"<b>{counted(len(preview.diameters), 'object')}</b>{' (draft)' if preview.draft else ''}{told}"]
-            words += [f"{count} left out: {escape(str(reason))} (dotted)" for reason, count in preview.left_out.items()]
+            words += [f"{escape(line)} (dotted)" for line in account_of(preview.left_out)]
             words += account_of({}, preview.filled)
         found, rest = verdict_lines(task.verdict)
         if task.image.chosen() is None and task.verdict.counts:  # labels or shapes alone
@@ -176,7 +176,9 @@ class SegmentCurves(TaskPage):
         self.labels.set_message(f"⚠ {'; '.join(holds)}, not gray levels." if holds else "")
         self.classes.set_message("Two classes can be the two samples." if classes else "")
         self.planes.setVisible(task.is_stack)
-        said = task.message or task.preview_error
+        counted_above = [] if preview is None else account_of(preview.left_out, preview.filled)
+        lines = (task.message or task.preview_error).splitlines()
+        said = "\n".join(line for line in lines if line not in counted_above)
         self.message.setText("" if said in found[:_MAX_LISTED] else said)  # a failure of the preview is in the verdict
         segmented = task.image.chosen() is not None  # else there are labels or curves alone
         several = len({*task.image.offered(), *self.session.design.free()}) > 1
