@@ -1,4 +1,4 @@
-"""Rank labels by their probability of being wrong: in manually corrected masks and automatic segmentations.
+"""Rank labels by how likely they are wrong: in manually corrected masks and automatic segmentations.
 
 Images are split in advance: every second image of the corrected masks in order of names, two images of each type of
 the varied images, and half of the others are for development; the rest is for testing. Trees are trained on the

@@ -640,6 +640,7 @@ def inspect(
 ) -> None:
     """Rank labels by how likely they are wrong, with reasons, and list objects without a label."""
     from .inspection import missing_objects, rank_suspects
+    from .inspection.suspects import scale_of_score, verdicts_of
     from .io.design import read_small_table
     from .io.results import write_table
 
@@ -670,6 +671,7 @@ def inspect(
     ranking = tables[0]
     noted = int((ranking["reasons"] != "").sum())
     echo(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} flagged for review")
+    echo(scale_of_score([] if said is None else [*verdicts_of(said).values()]))
     for label, score, reasons in ranking.head(first).itertuples(index=False):
         echo(f"{label}: {score:.2f} {reasons}".rstrip())
     if seen is not None and len(ranking):

@@ -247,6 +247,34 @@ def labels_of_colours(pixels: NDArray[Any]) -> NDArray[np.int32] | None:
     return objects_of_classes(numbers)
 
 
+def refuse_grey(labels: ArrayLike, image: ArrayLike | None = None, *, remedy: str = "segment the image first") -> None:
+    """Raise a ValueError for gray levels in the place of labels, above all if the image is in the place of the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.outlines.recognise import refuse_grey
+    >>> labels = np.kron([[1, 0], [0, 2]], np.ones((10, 10), int))
+    >>> refuse_grey(labels, labels + 0.5)
+    >>> refuse_grey(labels + 0.5, labels)
+    Traceback (most recent call last):
+    ...
+    ValueError: gray levels are given as labels, and labels as the image: exchange the two
+    """
+    pixels = np.asarray(labels)
+    if content_of(pixels) != "grey":
+        return
+    if image is not None and (content := content_of(image)) != "grey":
+        what = "a mask" if content == "mask" else content
+        raise ValueError(f"gray levels are given as labels, and {what} as the image: exchange the two")
+    values = np.unique(pixels) if pixels.dtype.kind in "iuf" and (pixels % 1 == 0).all() else ()
+    if len(values) > _MAX_CLASS and not _may_be_labels(pixels):  # few values may be labels in many small pieces
+        raise ValueError(
+            f"{len(values)} values from {values[0]:g} to {values[-1]:g} in small pieces are gray levels, not labels: "
+            f"{remedy}"
+        )
+
+
 def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDArray[Any] | None, str]:
     """Return the labels that an image holds, None if it is to be segmented; and a note on what was recognized.
 
@@ -273,13 +301,8 @@ def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDAr
     if content == "grey" and insist:
         if pixels.ndim != 2:
             raise ValueError("labels must be one plane of integers, not a color image")
-        values = np.unique(pixels)
-        if len(values) == 1 or _may_be_labels(pixels):  # one value: nothing to see, or one object everywhere
-            return pixels, ""
-        raise ValueError(
-            f"{len(values)} values from {values[0]:g} to {values[-1]:g} in small pieces are gray levels, not "
-            "labels: omit --labels to segment the image"
-        )
+        refuse_grey(pixels, remedy="omit --labels to segment the image")
+        return pixels, ""
     if content == "mask":
         return (pixels > 0 if pixels.dtype != bool else pixels, "") if insist else (None, "")
     if content == "grey":
