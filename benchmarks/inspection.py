@@ -14,7 +14,8 @@ quarter of their objects.
 
 Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--out docs/results/inspection.json]
 [--figure docs/images/inspection-costs.png]``, with ``--reasons`` for the reasons given for simulated faults, with
-``--ceiling`` for the limits of this evidence, or with ``--speed`` or ``--train``.
+``--ceiling`` for the limits of this evidence, ``--scaling`` for scores scaled by ticks, or with ``--speed`` or
+``--train``.
 """
 
 import argparse
@@ -99,6 +100,7 @@ def main() -> None:
     parser.add_argument("--speed", action="store_true", help="only time the ranking of 1024 objects")
     parser.add_argument("--reasons", action="store_true", help="only check the reasons on made faults")
     parser.add_argument("--ceiling", action="store_true", help="only rank by trees and references that know more")
+    parser.add_argument("--scaling", action="store_true", help="only scale scores by ticks, on automatic label sets")
     parser.add_argument("--train", action="store_true", help="only train trees, and write them into the package")
     out_option(parser)
     options = parser.parse_args()
@@ -106,6 +108,10 @@ def main() -> None:
         record(options.out, **reason_table(options.data))
     elif options.speed:
         speed()
+    elif options.scaling:
+        cases = automatic(options.data, test_images(options.data))
+        table = pd.concat([measured_set("automatic", *case, options.cache) for case in cases], ignore_index=True)
+        record(options.out, scaling=scaling(labelled(table)))
     elif options.ceiling:
         record(options.out, **ceiling(measured(options.data, options.cache), options.data))
     elif options.train:
@@ -817,6 +823,35 @@ def after_ticks(
     reviewed = np.concatenate([first, others[np.argsort(-after[others], kind="stable")]])
     areas = roc_auc_score(wrong, before), roc_auc_score(wrong, np.nan_to_num(settled, posinf=1e9, neginf=-1e9))
     return *areas, *apart, wrong[order], wrong[reviewed]
+
+
+def scaling(table: pd.DataFrame, each: int = 10) -> dict[str, object]:
+    """Errors of the scores of the other labels before and after ticks, in both orders, until there are some of each."""
+    trees = suspects.trees_of("image")
+    rows = relative(table, dict(trees.spread))
+    rows = rows.assign(odds=ranked_as_shipped(table, rows, trees, "image")[0])
+    found: dict[str, list[tuple[float, ...]]] = {"suspicious": [], "uncertain": []}
+    for own in learnable(table):
+        here, wrong = rows.loc[own.index].reset_index(drop=True), own["wrong"].to_numpy()
+        before = suspects.scores(here, None)
+        for order, of in (("suspicious", -before), ("uncertain", np.abs(before - 0.5))):
+            sequence = np.argsort(of, kind="stable")
+            fewer = np.minimum(wrong[sequence].cumsum(), (~wrong[sequence]).cumsum())
+            first = sequence[: int((fewer < each).sum()) + 1]
+            others = np.setdiff1d(np.arange(len(wrong)), first)
+            if fewer[-1] < each or len(others) < each:
+                continue
+            after = suspects.scores(here, here.loc[first].assign(wrong=wrong[first]))
+            errors = [float(np.mean((wrong - score)[others] ** 2)) for score in (before, after)]
+            shares = [abs(float(np.mean((wrong - score)[others]))) for score in (before, after)]
+            found[order].append((len(first), *errors, *shares))
+    names = ("ticks", "squared error before", "after", "error of the share before", "share after")
+    figures = {
+        order: {"sets": len(sets)} | dict(zip(names, np.round(np.mean(sets, axis=0), 3).tolist(), strict=True))
+        for order, sets in found.items()
+    }
+    print(figures, flush=True)
+    return figures
 
 
 def draw_costs(table: pd.DataFrame, trees: suspects.Trees, path: Path) -> None:
