@@ -1,14 +1,14 @@
 """False alarms and power of `Reference`, by simulation and on real images; results of docs/evidence/reference.md.
 
-python benchmarks/reference.py levels | real | made | days | chart | discoveries | cost
+python benchmarks/reference.py levels | real | made | chart | cost
     [--repetitions N] [--seed S] [--data FOLDER] [--out docs/results/reference.json]
 
 `levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts and
 vertebrae (data beside the repository: docs/contributing/data.md), held out or of another kind; by `Reference`, by
 other scores of
 the same outlines, and by two rivals. `made`: the same on outlines that differ in one respect; what is found in form
-and in scale shows what leaks. `days`: another day, and references of several days. `chart`: false alarms over 200
-images, and delays. `discoveries`: false discovery rate over a folder. `cost`: seconds for 1000 images of 200 outlines.
+and in scale shows what leaks. `chart`: false alarms over 200 images, and delays. `cost`: seconds for 1000 images of 200
+outlines.
 """
 
 import argparse
@@ -204,21 +204,6 @@ def made(args):
     return power("made, 40 images", CHANGES, draw, args)
 
 
-def days(args):
-    """Share flagged of images of a day of the reference, of another day, and of another kind."""
-    rows = []
-    for count, each in ((1, 20), (5, 4), (20, 1)):
-        rng, hits = np.random.default_rng(args.seed), np.zeros(3)
-        for _ in range(args.repetitions):
-            shifts = rng.normal(0, 0.5, (count + 1, 13))
-            reference = [drawn(rng, "normal", 15, shifts[day]) for day in range(count) for _ in range(each)]
-            queries = [drawn(rng, "normal", 15, shift) for shift in (shifts[0], shifts[-1], shifts[-1] + 1.5)]
-            hits += judged(reference, queries)["p"] <= LEVEL + 1e-9
-        same, another, unlike = (hits / args.repetitions).round(3).tolist()
-        rows.append(printed(days=count, images_of_each=each, same_day=same, another_day=another, unlike=unlike))
-    return rows
-
-
 def chart(args):
     """Alarms over 200 images, and the delay of an alarm after a change at image 50."""
     rows = []
@@ -231,20 +216,6 @@ def chart(args):
             first += [int(alarm.argmax())] if alarm.any() else []
         delay = float(np.median([place - 49 for place in first if place >= 50])) if shift and first else None
         rows.append(printed(images=n, shift=shift, alarms=share(len(first), args.repetitions, 3), delay=delay))
-    return rows
-
-
-def discoveries(args):
-    """False discovery rate at 0.1 over 50 images, and the share of the unlike ones that is found."""
-    rows = []
-    for n, unlike in ((100, 0), (100, 10), (100, 25), (400, 10)):
-        rng, rates = np.random.default_rng(args.seed), []
-        for _ in range(args.repetitions):
-            queries = [drawn(rng, "normal", 10, 1.2 * (place < unlike)) for place in range(50)]
-            hits = judged([drawn(rng, "normal", 10) for _ in range(n)], queries)["p_adjusted"].to_numpy() <= 0.1
-            rates.append((hits[unlike:].sum() / max(hits.sum(), 1), hits[:unlike].mean() if unlike else 0))
-        rate, part = np.mean(rates, axis=0).round(3).tolist()
-        rows.append(printed(images=n, unlike=unlike, rate=rate, part_found=part if unlike else None))
     return rows
 
 
@@ -266,7 +237,7 @@ def cost(args):
 def main():
     """Run one of the simulations."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("levels", "real", "made", "days", "chart", "discoveries", "cost"))
+    parser.add_argument("what", choices=("levels", "real", "made", "chart", "cost"))
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", type=Path, default=Path("../data/replicates"))
