@@ -670,8 +670,8 @@ def inspect(
             written.append(out / name)
     ranking = tables[0]
     noted = int((ranking["reasons"] != "").sum())
-    echo(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} flagged for review")
-    echo(scale_of_score([] if said is None else [*verdicts_of(said).values()]))
+    scale = scale_of_score([] if said is None else [*verdicts_of(said).values()])
+    echo(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} flagged for review; {scale}")
     for label, score, reasons in ranking.head(first).itertuples(index=False):
         echo(f"{label}: {score:.2f} {reasons}".rstrip())
     if seen is not None and len(ranking):
