@@ -728,10 +728,7 @@ def _warn_of_unusual_values(path: Path, pixels: Any) -> None:
     if not pixels.any():
         _note(f"{path.name} has no labels: every pixel is 0")
     elif content_of(pixels) == "grey":
-        _note(
-            f"{path.name} looks like an intensity image; each gray level is treated as a label. Is it "
-            "the image instead of the labels?"
-        )
+        _note(f"{path.name} looks like an intensity image: is it the image instead of the labels?")
     if below := int((pixels < 0).sum()):
         _note(f"{path.name}: {counted(below, 'pixel')} with negative labels are treated as background")
 

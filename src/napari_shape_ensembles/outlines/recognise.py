@@ -270,11 +270,14 @@ def refuse_grey(labels: ArrayLike, image: ArrayLike | None = None, *, remedy: st
     pixels = np.asarray(labels)
     if content_of(pixels) != "grey":
         return
+    are_whole = pixels.dtype.kind in "iuf" and bool((pixels % 1 == 0).all())
+    values = np.unique(pixels)
+    if are_whole and (len(values) <= _MAX_CLASS or _may_be_labels(pixels)):  # nothing, or labels in many small pieces
+        return
     if image is not None and (content := content_of(image)) != "grey":
         what = "a mask" if content == "mask" else content
         raise ValueError(f"gray levels are given as labels, and {what} as the image: exchange the two")
-    values = np.unique(pixels) if pixels.dtype.kind in "iuf" and (pixels % 1 == 0).all() else ()
-    if len(values) > _MAX_CLASS and not _may_be_labels(pixels):  # few values may be labels in many small pieces
+    if are_whole:  # others are refused in other words
         raise ValueError(
             f"{len(values)} values from {values[0]:g} to {values[-1]:g} in small pieces are gray levels, not labels: "
             f"{remedy}"
