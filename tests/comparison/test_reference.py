@@ -98,13 +98,31 @@ def test_scores_treat_all_images_alike():
     np.testing.assert_allclose(np.einsum("ud,ud->u", terms, found.weights), found.scores)
 
 
-def test_scores_of_equal_numbers_are_mahalanobis_distances():
-    points = np.random.default_rng(0).normal(size=(12, 5, 2)) + np.random.default_rng(1).normal(size=(12, 1, 2))
-    found = unlikeness(points.reshape(-1, 2), np.full(12, 5))
-    means = found.terms(points).mean(axis=1)
+def test_scores_of_single_outlines_are_mahalanobis_distances():
+    points = np.random.default_rng(0).normal(size=(12, 2))
+    found = unlikeness(points, np.full(12, 1))
+    means = found.terms(points)
     apart = (means - means.mean(axis=0)) / means.std(axis=0)
     correlation = 0.2 * np.corrcoef(means.T) + 0.8 * np.eye(4)
     np.testing.assert_allclose(found.scores, np.sum(apart @ np.linalg.inv(correlation) * apart, axis=1))
+
+
+def test_what_contradicts_the_correlation_of_outlines_is_unlike():
+    """Means of images that differ by chance alone are correlated as their outlines are."""
+    rng = np.random.default_rng(0)
+    usual = rng.normal(size=(19, 40, 1)) + 0.3 * rng.normal(size=(19, 40, 2))
+    along, across = (usual[:1] + np.array(shift) - usual[:1].mean(axis=1) for shift in ((0.3, 0.3), (0.3, -0.3)))
+    scores = [
+        unlikeness(np.concatenate([usual, one]).reshape(-1, 2), np.full(20, 40)).scores for one in (along, across)
+    ]
+    assert scores[1][-1] > 2 * scores[0][-1]
+
+
+def test_the_spread_of_the_first_descriptors_alone_can_count():
+    points, numbers = np.random.default_rng(0).normal(size=(40, 2)), np.full(8, 5)
+    found = unlikeness(points, numbers, 1)
+    assert found.weights.shape == (8, 3)
+    np.testing.assert_allclose(found.terms(points)[:, 2], np.abs(found.terms(points)[:, 0]))
 
 
 def test_constant_descriptors_say_nothing():
