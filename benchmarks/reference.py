@@ -58,7 +58,7 @@ CHANGES = {
 @cache
 def placeholder(name):
     """An image whose outlines are measured elsewhere."""
-    return Ensemble([[(0, 0), (0, 1), (1, 1)]], name=name)
+    return Ensemble([[(0, 0), (0, 1), (1 + int(name), 1)]], name=name)
 
 
 def stand_in(parts):
@@ -245,12 +245,12 @@ def parts(usual, others, n):
 
 @cache
 def population(kind):
-    """Outlines of images in 40 states, described: (40, 250, …)."""
+    """Outlines of images in 40 states, described: (40, 120, …)."""
     change, states, found = dict(CHANGES[kind]), np.random.default_rng(7), []
     part, rng = change.pop("part", 1), np.random.default_rng(sum(map(ord, kind)))
     for _ in range(40):
         rough, coarse, elongated, varied, large = np.exp(states.normal(0, [0.08, 0.06, 0.03, 0.1, 0.04]))
-        for count, own in ((round(250 * part), change), (250 - round(250 * part), {})):
+        for count, own in ((round(120 * part), change), (120 - round(120 * part), {})):
             factor = defaultdict(lambda: 1, own)
             forms = draw_forms(
                 rng,
@@ -268,7 +268,7 @@ def population(kind):
                 elongation=(1 + 0.3 * elongated) * factor["elongation"],
             )
             found.append(forms @ scales)
-    return described(Ensemble(np.concatenate(found)), landmarks=200).reshape(40, 250, -1)
+    return described(Ensemble(np.concatenate(found)), landmarks=200).reshape(40, 120, -1)
 
 
 def made(args):

@@ -14,7 +14,6 @@ from napari_shape_ensembles.comparison.reference_measures import Measured, drawn
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 
 QUICK = Settings(landmarks=60)
-TRIANGLE = [(0, 0), (0, 1), (1, 1)]
 
 
 def image(rng, outlines=12, *, name="", roughness=0.05, size=10.0, **options):
@@ -31,7 +30,7 @@ def reference():
 
 @cache
 def placeholder(name):
-    return Ensemble([TRIANGLE], name=name)
+    return Ensemble([[(0, 0), (0, 1), (1 + int(name), 1)]], name=name)
 
 
 @pytest.fixture
@@ -222,6 +221,50 @@ def test_replicates_are_exchangeable_not_their_images(measured):
     assert "19 are needed" in kind.warnings[0]
 
 
+def test_replicates_are_given_by_ensemble_or_by_image():
+    images = [image(np.random.default_rng(place), 3, name=f"{place}") for place in range(6)]
+    days = ["a", "a", "b", "b", "c", "c"]
+    by_ensemble = Reference(
+        [sum(images[2 * place + 1 : 2 * place + 2], images[2 * place]) for place in range(3)], QUICK, replicates="abc"
+    )
+    pooled = Reference(sum(images[1:], images[0]), QUICK, replicates=days)
+    assert by_ensemble.replicates == pooled.replicates == tuple(days)
+    assert len(pooled) == 3
+
+
+def test_an_image_of_the_reference_is_remarked_when_it_is_judged(reference):
+    table = reference.judge([reference.images[3], image(np.random.default_rng(1))])
+    assert "has the outlines of usual 3" in table["remarks"][0]
+    assert not table["remarks"][1]
+
+
+def test_unusual_quantities_are_named_of_what_differs(reference):
+    query = image(np.random.default_rng(0), 2, size=20, name="two")
+    row = reference.judge([query]).iloc[0]
+    assert row["differs"] == "scale"
+    assert row["what"].startswith("larger")
+    assert "lobes" not in row["what"]
+
+
+def test_a_smaller_field_of_view_is_compared_with_as_small_ones():
+    """Large outlines are cut by the border of small fields, and missing there."""
+
+    def field(rng, side, name):
+        outlines = image(rng, 60, window=(side, side), name=name)
+        boxes = np.array([np.ptp(curve, axis=0) for curve in outlines.curves])
+        return outlines[np.flatnonzero(rng.random(60) < (1 - boxes / side).clip(0).prod(axis=1))]
+
+    rng = np.random.default_rng(0)
+    reference = Reference([field(rng, 400, f"{place}") for place in range(20)], QUICK)
+    queries = [field(rng, 60, f"small {place}") for place in range(40)]
+    table = reference.judge(queries)
+    assert table["remarks"].str.contains("as the border of smaller images would have cut").all()
+    assert (table["p_scale"] <= 0.05).mean() < 0.2
+    assert abs(np.log(table["size"]).mean()) < 0.03
+    open_fields = [one.derived(one.curves, window=None) for one in queries]
+    assert np.log(reference.judge(open_fields)["size"]).mean() < -0.05
+
+
 def test_outlines_that_make_an_image_unlike_come_first(reference):
     rng = np.random.default_rng(7)
     rough, usual = image(rng, 3, roughness=0.3), image(rng, 12)
@@ -325,7 +368,8 @@ def test_vertices_drawn_in_another_way_are_remarked(reference):
     [
         (lambda images: Reference(images[:2]), "at least 3 images of the accepted kind, not 2"),
         (lambda images: Reference(images, replicates=["a", "a", "b", "b"]), "at least 3 replicates"),
-        (lambda images: Reference(images, replicates=["a"]), "4 ensembles need 4 replicates, not 1"),
+        (lambda images: Reference([*images, images[0]]), "images 1 and 5. contain the same outlines"),
+        (lambda images: Reference(images, replicates=["a"]), "4 images need as many replicates, not 1"),
         (lambda images: Reference([*images, Ensemble([], name="blank")]), "blank: no usable outline"),
         (lambda images: Reference([*images, Ensemble(images[0].curves, name="x", unit="µm")]), 'x: lengths in "µm"'),
         (lambda images: Reference(images).judge(Ensemble(images[0].curves, unit="nm")), 'an image: lengths in "nm"'),
