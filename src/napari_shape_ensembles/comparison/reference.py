@@ -424,7 +424,7 @@ class Reference(Saved):
     def _is_other_window(self, query: Ensemble) -> bool:
         """Whether the field of view is not among those of the reference."""
         usual = [image.window for image in self.images if image.window is not None]
-        if query.window is None or len(usual) < len(self.images):
+        if query.window is None or not len(query) or len(usual) < len(self.images):
             return False
         least, most = np.min(usual, axis=0), np.max(usual, axis=0)
         return bool(np.any(least > _SAME_WINDOW * np.array(query.window)) or np.any(query.window > _SAME_WINDOW * most))
