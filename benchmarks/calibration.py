@@ -16,10 +16,8 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from napari_shape_ensembles import Ensemble, Settings, compare, dependence_test, mmd_test
+from napari_shape_ensembles import Ensemble, Settings, compare, mmd_test
 from napari_shape_ensembles.comparison.detectable import detectable_differences
-from napari_shape_ensembles.mmd import gretton_test
-from napari_shape_ensembles.mmd.two_sample import combined_mmd_test
 from results_file import out_option, printed, record, share, wilson
 
 # Not the defaults: fast enough for ten thousand repetitions. `benchmarks/power.py` measures the defaults.
@@ -57,7 +55,6 @@ def first_draws():
     return {
         **{kind: p_values(0, kind, 20, 20) for kind in KINDS},
         "larger": p_values(10**6, BOTH, 40, 40, size=1.1),
-        "options": option_p_values(0, 25, 25, 3),
         "detectable": detectable_p_value(10**6, 1.1, 0.5),
         "bins": bins_p_values(0),
     }
@@ -165,49 +162,6 @@ def vectors(seed, m, n, d, shift=0.0):
     return z[:m], z[m:]
 
 
-def option_p_values(seed, m, n, d, shift=0.0):
-    """p-values of every kind of threshold for one pair of samples."""
-    x, y = vectors(seed, m, n, d, shift)
-    levels = {"permutations": 199, "random_state": seed}
-    return {
-        "permutations": mmd_test(x, y, **levels).p_value,
-        "permutations, s = ½, 0.71, 1 median": mmd_test(x, y, factor=(0.5, 0.71, 1), **levels).p_value,
-        "projected kernel": mmd_test(x, y, approximate_above=1, **levels).p_value,
-        "gamma": gretton_test({"": (x, y)}, "gamma").p_value,
-        "bound": gretton_test({"": (x, y)}, "bound").p_value,
-        "raw and cubes, joint": combined_mmd_test(
-            {"a": (x, y), "b": (x**3, y**3)}, permutations=199, seed=seed
-        ).p_value,
-        "dependence (HSIC)": dependence_test(*_unrelated(x, y, seed), **levels).p_value,
-    }
-
-
-def _unrelated(x, y, seed):
-    """Both samples with unrelated scales."""
-    z = np.concatenate([x, y])
-    return z, np.random.default_rng([seed, 2]).normal(size=(len(z), 3)), len(x)
-
-
-def option_table(pool, options):
-    """Level and power of every kind of threshold on normal vectors."""
-    levels, powers = [], []
-    for m, n, d in ((25, 25, 3), (20, 80, 3), (50, 50, 150)):
-        found = repeated(pool, partial(option_p_values, m=m, n=n, d=d), options.repetitions)
-        for name, p in found.items():
-            cells = {f"level {level:g}": found_at(p, level) + interval_mark(p, level) for level in LEVELS}
-            levels.append(printed(**{"m, n, dimension": f"{m}, {n}, {d}"}, kind=name, **cells))
-    for m, n, d, shift in ((50, 50, 3, 0.6), (50, 50, 150, 1.5), (700, 700, 50, 0.3)):
-        found = repeated(pool, partial(option_p_values, m=m, n=n, d=d, shift=shift), options.power, 10**6)
-        for name, p in found.items():
-            case = {"m, n, dimension, difference": f"{m}, {n}, {d}, {shift}"}
-            powers.append(printed(**case, kind=name, found=found_at(p, LEVELS[0])))
-    return {
-        "options level": levels,
-        "options power": powers,
-        "options repetitions": {"level": options.repetitions, "power": options.power},
-    }
-
-
 def detectable_p_value(seed, ratio, shift):
     """p-values for outlines whose coordinates differ by the detectable effect size."""
     t, l, first = _coordinates(seed)
@@ -272,7 +226,6 @@ def claimed(seed, power):
 
 TABLES = {
     "level": level_table,
-    "options": option_table,
     "power": power_table,
     "detectable": detectable_table,
     "bins": bins_table,

@@ -12,14 +12,12 @@ small simulated annotation errors, and on segmentations by further recipes; scor
 for development images left out of training. Trees that confirm reasons are trained on references with faults in a
 quarter of their objects.
 
-Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--out docs/results/inspection.json]
-[--figure docs/images/inspection-costs.png]``, with ``--reasons`` for the reasons given for simulated faults, with
-``--ceiling`` for the limits of this evidence, or with ``--speed`` or ``--train``.
+Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--out docs/results/inspection.json]``, with
+``--reasons`` for the reasons given for simulated faults, or with ``--train``.
 """
 
 import argparse
 import re
-import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,14 +29,13 @@ from scipy import ndimage
 from skimage.draw import polygon2mask
 from skimage.filters import threshold_otsu
 from skimage.io import imread
-from skimage.segmentation import expand_labels
 from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.inspection import suspects
-from napari_shape_ensembles.inspection.evidence import Plane, evidence, unlabelled
+from napari_shape_ensembles.inspection.evidence import evidence, unlabelled
 from results_file import out_option, printed, record
 
 HERE = Path(__file__).resolve().parent
@@ -95,19 +92,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=SHARED)
     parser.add_argument("--cache", type=Path, help="folder that keeps the evidence between runs")
-    parser.add_argument("--figure", type=Path, help="where to draw the cost curves")
-    parser.add_argument("--speed", action="store_true", help="only time the ranking of 1024 objects")
     parser.add_argument("--reasons", action="store_true", help="only check the reasons on made faults")
-    parser.add_argument("--ceiling", action="store_true", help="only rank by trees and references that know more")
     parser.add_argument("--train", action="store_true", help="only train trees, and write them into the package")
     out_option(parser)
     options = parser.parse_args()
     if options.reasons:
         record(options.out, **reason_table(options.data))
-    elif options.speed:
-        speed()
-    elif options.ceiling:
-        record(options.out, **ceiling(measured(options.data, options.cache), options.data))
     elif options.train:
         table = measured(options.data, options.cache)
         table = table[~table["source"].isin(test_images(options.data))].reset_index(drop=True)
@@ -121,25 +111,9 @@ def main() -> None:
     else:
         table = measured(options.data, options.cache, test_images(options.data))
         record(options.out, **tables(table))
-        if options.figure:
-            draw_costs(table, suspects.trees_of("image"), options.figure)
 
 
 # Label sets -------------------------------------------------------------------------------------------------------
-
-
-def speed() -> None:
-    """Print the processor time of ranking 1024 objects in 1024 × 1024 pixels, minimum of three."""
-    rows, columns = np.indices((1024, 1024))
-    near = np.hypot(rows % 32 - 16, columns % 32 - 16) < 11
-    labels = near * (rows // 32 * 32 + columns // 32 + 1)
-    image = 20 + 80.0 * near + np.random.default_rng(0).normal(0, 3, near.shape)
-    spent = []
-    for _ in range(3):
-        began = time.process_time()
-        suspects.rank_suspects(labels, image)
-        spent.append(time.process_time() - began)
-    print(f"1024 objects in 1024 × 1024 pixels: {min(spent):.2f} s of processor time")
 
 
 def annotated(data: Path, only: set[str] | None = None) -> Iterator[Case]:
@@ -600,7 +574,7 @@ def ticks_table(table: pd.DataFrame, rows: pd.DataFrame, odds: np.ndarray) -> li
     """AUC before and after verdicts in review order: of all labels, and of the remaining ones only."""
     found, sets, trees = [], learnable(table), suspects.trees_of("image")
     for ticks in (5, 10, 20):
-        means = np.nanmean([after_ticks(own, rows, odds, ticks, trees)[:4] for own in sets], axis=0)
+        means = np.nanmean([after_ticks(own, rows, odds, ticks, trees) for own in sets], axis=0)
         names = ("before", "after", "others before", "others after")
         cells = {name: f"{mean:.3f}" for name, mean in zip(names, means, strict=True)}
         found.append(printed(ticks=ticks, sets=len(sets), **cells))
@@ -638,66 +612,6 @@ def reason_table(data: Path, share: float = 0.25, most: int = 400_000) -> dict[s
     numbers |= {"found": again / taken, "listed": listed, "right": right_places / listed}
     print(numbers)
     return {"reasons": found, "reasons numbers": numbers}
-
-
-def ceiling(table: pd.DataFrame, data: Path, folds: int = 5) -> dict[str, object]:
-    """AUC of the automatic test sets with more knowledge than the bundled trees have.
-
-    Trees of the same evidence, trained also on other test images, or on other regions of the same images in all of
-    their label sets; and IoU with the reference dilated or eroded, as another annotator may have drawn it.
-    """
-    test = test_images(data)
-    known = ~table["source"].isin(test) | (table["kind"] == "automatic")
-    table = table[known & (table["kind"] != "faults")].reset_index(drop=True)
-    judged = table["source"].isin(test).to_numpy()
-    own = table[judged].reset_index(drop=True)
-    trees = suspects.trees_of("image")
-    shipped, _ = ranked_as_shipped(own, relative(own, dict(trees.spread)), trees, "image")
-    # Squares of four typical radii: evidence of several sets about one object is in the same fold.
-    right = table[table["target"] >= WRONG_BELOW].groupby("source")["area"].median()
-    side = 4 * np.sqrt(table["source"].map(right) / np.pi)
-    place = (table[["row", "column"]].div(side, axis=0) // 1).astype(str).agg(" ".join, axis=1)
-    scores = {"trees as shipped": shipped}
-    for words, part in {
-        "trees that know all other images": table["source"],
-        "trees that know other places of the same images": table["source"] + " " + place,
-    }.items():
-        names = part.unique()
-        drawn = np.random.default_rng(0).permutation(len(names)) % folds
-        fold = part.map(dict(zip(names, drawn, strict=True))).to_numpy()
-        scores[words] = np.zeros(len(own))
-        for number in range(folds):
-            one = trained(table[fold != number].reset_index(drop=True), "image")
-            odds, _ = ranked_as_shipped(own, relative(own, dict(one.spread)), one, "image")
-            scores[words] = np.where(fold[judged] == number, odds, scores[words])
-    drawn_before = {name: reference for name, _, reference in references(data) if name in test}
-    sets = {name: labels for name, _, labels, _ in automatic(data, test)}
-    for words, pixels in {"1 px wider": 1, "1 px narrower": -1, "2 px wider": 2, "2 px narrower": -2}.items():
-        again = {name: redrawn(reference, pixels) for name, reference in drawn_before.items()}
-        found = {name: best_iou(labels, again[name.split("/")[0]]) for name, labels in sets.items()}
-        iou = [found[name][label] for name, label in zip(own["set"], own["label"], strict=True)]
-        scores[f"IoU with the reference drawn {words}"] = -np.array(iou)
-    clear = own[(own["target"] - WRONG_BELOW).abs() > 0.05]
-    rows = []
-    for words, score in scores.items():
-        areas = within(own, score)
-        images = areas.groupby([name.split("/")[0] for _, name in areas.index])
-        total, count = images.sum().to_numpy(), images.size().to_numpy()
-        drawn = np.random.default_rng(0).integers(len(total), size=(2000, len(total)))
-        low, high = np.quantile(total[drawn].sum(axis=1) / count[drawn].sum(axis=1), [0.025, 0.975])
-        cells = {"automatic": f"{areas.mean():.3f} ({low:.3f} to {high:.3f})"}
-        cells["3 or more right and wrong"] = f"{within(own[several(own, 3)], score).mean():.3f}"
-        cells["without an IoU of 0.65 to 0.75"] = f"{within(clear, score).mean():.3f}"
-        rows.append(printed(**{"ranked by": words}, **cells))
-    return {"ceiling": rows}
-
-
-def redrawn(reference: np.ndarray, pixels: int) -> np.ndarray:
-    """Dilate the objects of a reference by a number of pixels, or erode them if it is negative."""
-    if pixels > 0:
-        return expand_labels(reference, pixels)
-    plane = Plane.of(reference)
-    return np.where(plane.depth > -pixels, plane.labels, 0)
 
 
 def found_missing(image: np.ndarray, reference: np.ndarray, share: float = 0.1) -> np.ndarray:
@@ -801,8 +715,8 @@ def share_found(own: pd.DataFrame, score: np.ndarray, share: float) -> float:
 
 def after_ticks(
     own: pd.DataFrame, rows: pd.DataFrame, odds: np.ndarray, ticks: int, trees: suspects.Trees
-) -> tuple[float, float, float, float, np.ndarray, np.ndarray]:
-    """AUC of a set before and after verdicts, for all and the remaining labels; and errors in review order, both."""
+) -> tuple[float, float, float, float]:
+    """AUC of a set before and after verdicts, for all and the remaining labels."""
     before, wrong = np.asarray(odds)[own.index], own["wrong"].to_numpy()
     order = np.argsort(-before, kind="stable")
     score = 1 / (1 + np.exp(-(trees.slope * before[order] + trees.offset)))
@@ -814,36 +728,8 @@ def after_ticks(
     settled[first] = np.where(wrong[first], np.inf, -np.inf)
     both = len(set(wrong[others])) == 2
     apart = [roc_auc_score(wrong[others], score[others]) if both else np.nan for score in (before, after)]
-    reviewed = np.concatenate([first, others[np.argsort(-after[others], kind="stable")]])
     areas = roc_auc_score(wrong, before), roc_auc_score(wrong, np.nan_to_num(settled, posinf=1e9, neginf=-1e9))
-    return *areas, *apart, wrong[order], wrong[reviewed]
-
-
-def draw_costs(table: pd.DataFrame, trees: suspects.Trees, path: Path) -> None:
-    """Plot the fraction of faults found against the fraction reviewed, before and after verdicts, mean over sets."""
-    import matplotlib.pyplot as plt
-
-    rows = relative(table, dict(trees.spread))
-    odds, _ = ranked_as_shipped(table, rows, trees, "image")
-    grid = np.linspace(0, 1, 101)
-    figure, axes = plt.subplots(figsize=(5, 4), layout="constrained")
-
-    def mean_curve(ordered: list[np.ndarray]) -> np.ndarray:
-        curves = [
-            np.interp(grid, np.arange(len(wrong) + 1) / len(wrong), np.append(0, np.cumsum(wrong)) / wrong.sum())
-            for wrong in ordered
-        ]
-        return np.mean(curves, axis=0)
-
-    sets = learnable(table)
-    for ticks, style in ((0, "k-"), (5, "C0-."), (10, "C1--"), (20, "C2:")):
-        results = [after_ticks(own, rows, odds, ticks or 20, trees) for own in sets]
-        words = f"after {ticks} ticks" if ticks else "before any tick"
-        axes.plot(grid, mean_curve([found[5 if ticks else 4] for found in results]), style, label=words)
-    axes.plot(grid, grid, color="0.7", label="in any order")
-    axes.set(xlabel="share of the labels reviewed", ylabel="share of the wrong ones found", xlim=(0, 1), ylim=(0, 1))
-    axes.legend()
-    figure.savefig(path, dpi=150)
+    return *areas, *apart
 
 
 if __name__ == "__main__":

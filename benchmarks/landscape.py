@@ -1,14 +1,11 @@
 """Measures the results of docs/evidence/paper.md, from the paper's data in ../shared/data.
 
-Run as ``python benchmarks/landscape.py [time] [paper] [carried] [battery] [smoothing] [pictures]``; by default, all
-but the pictures. Results are stored in docs/results/studies.json, from which `tools/write_docs.py` makes the tables.
+Run as ``python benchmarks/landscape.py [paper] [carried] [battery] [smoothing] [pictures]``; by default, all but the
+pictures. Results are stored in docs/results/studies.json, from which `tools/write_docs.py` makes the tables.
 """
 
 import json
-import os
-import resource
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,45 +13,37 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from skimage.io import imread
 
-from napari_shape_ensembles import Ensemble, Settings, compare, decision_landscape, reporting, smoothing_study
-from paper_settings import grains
+from napari_shape_ensembles import Ensemble, Settings, compare, decision_landscape, smoothing_study
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = ROOT.parent / "shared" / "data" / "paper"
+GRAINS = PAPER / "pil184_grains.npz"
 RESULTS = ROOT / "docs" / "results" / "studies.json"
 RANKS = [*range(4, 26), 30, 35, 40, 50, 75, 100, 125, 150, 175, *range(200, 451, 50), 500, 600, 700, 800, 900]
 LANDMARKS = range(100, 851, 75)
 NARROW = replace(Settings.paper(), bandwidth=0.6)
 
 
+def grains(key, stretch=(1, 1)):
+    """Outlines of one half of the map as (row, column), in steps of the map."""
+    data = np.load(GRAINS)
+    factor, *origin = data[f"{key}_to_steps"]
+    vertices = (data[f"{key}_xy"] * factor + origin)[:, ::-1] * stretch
+    return Ensemble(np.split(vertices, data[f"{key}_offsets"][1:-1]), name=key)
+
+
+def pairs():
+    """Pairs of halves of the map, which `tools/write_docs.py` compares with the defaults and the paper's settings."""
+    return {
+        "smooth, smooth": (grains("hlf1_smooth5"), grains("hlf2_smooth5")),
+        "noisy, smooth": (grains("hlf1_noisy"), grains("hlf2_smooth5")),
+        "smooth, stretched": (grains("hlf1_smooth5"), grains("hlf2_smooth5", (1.4, 1 / 1.4))),
+    }
+
+
 def noisy_and_smooth():
     """The same 466 grains before and after smoothing."""
     return grains("hlf1_noisy"), grains("hlf1_smooth5")
-
-
-def times():
-    """Seconds, memory, and the longest interval between opportunities to cancel a run."""
-    pair, found = noisy_and_smooth(), {}
-    for name, settings in (("defaults", Settings()), ("`Settings.paper()`", Settings.paper())):
-        asked, before = [time.perf_counter()], time.process_time()
-        with reporting(stop=lambda asked=asked: asked.append(time.perf_counter())):
-            landscape = decision_landscape(*pair, ranks=RANKS, landmarks=LANDMARKS, settings=settings)
-        asked.append(time.perf_counter())
-        found[name] = {
-            "cells": int(landscape.feasible.sum()),
-            "seconds": asked[-1] - asked[0],
-            "processor": time.process_time() - before,
-            "longest": float(np.diff(asked).max()),
-            "memory": peak(),
-            "load": os.getloadavg()[0],
-        }
-    return found
-
-
-def peak():
-    """Peak memory of this process so far, in GiB."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
 
 
 def table_of(file):
@@ -161,23 +150,6 @@ def table(heading, rows):
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heading, ["---"] * len(heading), *rows))
 
 
-def time_table(found):
-    """Cost of a landscape."""
-    heading = ["settings", "cells", "time", "processor time", "longest wait until a cancelled run stops", "memory"]
-    rows = [
-        [
-            name,
-            f"{one['cells']}",
-            f"{one['seconds']:.0f} s",
-            f"{one['processor']:.0f} s",
-            f"{one['longest']:.2f} s",
-            f"{one['memory']:.2f} GiB",
-        ]
-        for name, one in found["time"].items()
-    ]
-    return table(heading, rows)
-
-
 def paper_table(found):
     """Means over the landmark counts, and numbers of rejections."""
     heading = ["rank", "paper, N = 933 + 933", f"{KINDS['paper']}, 466 + 466", f"the same {KINDS['narrow']}"]
@@ -260,7 +232,6 @@ def save_pictures():
 def main():
     """Run the requested measurements, and merge them into the stored results."""
     parts = {
-        "time": times,
         "paper": paper_landscape,
         "carried": carried,
         "battery": batteries,

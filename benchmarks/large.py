@@ -1,6 +1,6 @@
 """Samples larger than memory: outlines compared out of core, and a large OME-Zarr traced in tiles.
 
-    python benchmarks/large.py curves 20000 100000 [--images 1000] [--landmarks 500] [--rank 150] [--workers 2]
+    python benchmarks/large.py curves 20000 100000 [--images 1000] [--landmarks 500] [--rank 150]
     python benchmarks/large.py labels 10000 40000 [--objects 200000]
     python benchmarks/large.py whole 4000
     python benchmarks/large.py tests 1000000 [--rank 150]
@@ -10,9 +10,8 @@ runs in a separate process, with kernels compiled beforehand: processor time (us
 time, and peak memory. Stages are in processor time; "drawing outlines" belongs to the benchmark itself.
 `labels` are traced. `whole` segments and traces an image of the same objects, with noise, in memory by the main
 methods, and reports bytes per pixel in addition to the image itself. `tests` are the tests of a comparison only, on
-random coordinates: the last stage for that many curves. `--workers` compares on a Dask LocalCluster of that many
-single-threaded processes, whose processor time is reported, too. `--out docs/results/large.json` stores the results,
-from which `tools/write_docs.py` makes the table of docs/scale.md.
+random coordinates: the last stage for that many curves. `--out docs/results/large.json` stores the results, from
+which `tools/write_docs.py` makes the table of docs/evidence/speed.md.
 """
 
 import argparse
@@ -90,40 +89,11 @@ def curves(count, options):
     group = np.repeat([0, 1], len(sizes) // 2)
     replicate = np.repeat(np.arange(len(sizes)), sizes)
     images = Drawn(sizes.tolist(), note)
-    with tempfile.TemporaryDirectory() as folder, workers(options.workers) as client, reporting(note):
-        groups = learn_groups(("A", "B"), images, images, replicate, group, settings, scratch=folder, client=client)
+    with tempfile.TemporaryDirectory() as folder, reporting(note):
+        groups = learn_groups(("A", "B"), images, images, replicate, group, settings, scratch=folder)
         tests = groups.test(0, 1)
         note(Progress("done"))
-        taken = dict(note.taken)
-        if client is not None:
-            spent = client.run(time.process_time)
-            taken["workers"] = sum(spent.values())
-            own = client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
-            taken["largest worker GiB"] = max(own.values())
-    return {"stages": taken, "answer": str([test.p_value for test in tests])}
-
-
-class workers:  # noqa: N801 - used like a function
-    """A Dask cluster of local worker processes, or none."""
-
-    def __init__(self, count):
-        self.count = count
-
-    def __enter__(self):
-        if not self.count:
-            return None
-        import distributed
-
-        self.cluster = distributed.LocalCluster(
-            n_workers=self.count, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50
-        )
-        self.client = distributed.Client(self.cluster)
-        return self.client
-
-    def __exit__(self, *_):
-        if self.count:
-            self.client.close()
-            self.cluster.close()
+    return {"stages": dict(note.taken), "answer": str([test.p_value for test in tests])}
 
 
 class Field:
@@ -257,7 +227,6 @@ def main():
     parser.add_argument("--images", type=int, default=0, help="images of both samples together; 0: one each")
     parser.add_argument("--landmarks", type=int, default=500)
     parser.add_argument("--rank", type=int, default=150)
-    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--objects", type=int, default=200_000, help="in 40 000 × 40 000 pixels, fewer in fewer")
     parser.add_argument("--folder", default=tempfile.gettempdir(), help="where images are kept")
     parser.add_argument("--out", type=Path, help="keep the figures in this file, beside those of other runs")
@@ -285,8 +254,7 @@ def main():
             print(f"    {stage}: {seconds:.2f}")
         if options.out:
             known = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else {}
-            name = f"{options.kind} {size}" + (f", {options.workers} workers" if options.workers else "")
-            known[name + (f", {options.images} images" if options.images else "")] = found
+            known[f"{options.kind} {size}" + (f", {options.images} images" if options.images else "")] = found
             options.out.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
 
 

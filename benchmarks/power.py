@@ -2,7 +2,6 @@
 
     python benchmarks/power.py power --cases grains --sizes 20 40 --draws 100
     python benchmarks/power.py level --draws 10000
-    python benchmarks/power.py regret
     python benchmarks/power.py tables
     python benchmarks/power.py draw --figure docs/images/power.png
 
@@ -468,24 +467,8 @@ def lost(known, test, chosen, least):
     return sorted(rows, key=lambda row: -row[0])
 
 
-def regret(options):
-    """Print the loss of power of the defaults relative to the best other test, wherever one has power."""
-    known = shares(options.out)
-    print(regret_table(known, options.something))
-    print(f"\n{bound(known, options.something)}")
-    for test in ("form", "scale"):
-        for chosen in (True, False):
-            rows = lost(known, test, chosen, options.something)
-            for by, order in (("best of the others", 0), ("defaults before", 1)):
-                print(f"\n{test}, {'searched on' if chosen else 'starred'}: most below the {by}")
-                for row in sorted(rows, key=lambda row: -row[order])[: options.show]:
-                    regret, below, case, size, best, cell = row
-                    line = f"   {regret:.2f} ({below:+.2f})  {case}, {size}: {best} {regret + cell['defaults']:.2f}, "
-                    print(line + f"defaults {cell['defaults']:.2f}, before {cell['defaults before']:.2f}")
-
-
 def regret_table(known, least=SOMETHING):
-    """The same with one row per test and type of pair."""
+    """Loss of power of the defaults relative to the best other test, wherever one has power."""
     lines = ["| test | pairs | cells | at most | on average | below the defaults before by at most |"]
     lines.append("|---" * 6 + "|")
     for test in ("form", "scale"):
@@ -641,20 +624,18 @@ def draw(options):
 def main():
     """Run the requested command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("power", "level", "regret", "tables", "draw"))
+    parser.add_argument("what", choices=("power", "level", "tables", "draw"))
     parser.add_argument("--cases", nargs="*", default=[""], help="parts of names of cases")
     parser.add_argument("--sizes", nargs="*", type=int, default=[10, 20, 40, 80, 160])
     parser.add_argument("--only", nargs="*", help="sizes of nulls, such as '20, 20'")
     parser.add_argument("--draws", type=int, default=100)
-    parser.add_argument("--something", type=float, default=SOMETHING, help="least power of the best other test")
-    parser.add_argument("--show", type=int, default=6, help="cells with the largest regret that are listed")
     parser.add_argument("--seconds", type=float, default=np.inf, help="end after so many, with code 3")
     parser.add_argument("--out", type=Path, help="power.csv or level.csv beside this file")
     parser.add_argument("--figure", type=Path, default=Path("power.png"))
     options = parser.parse_args()
     options.out = options.out or Path(__file__).with_name("level.csv" if options.what == "level" else "power.csv")
     options.until = time.monotonic() + options.seconds
-    {"power": power, "level": level, "regret": regret, "tables": tables, "draw": draw}[options.what](options)
+    {"power": power, "level": level, "tables": tables, "draw": draw}[options.what](options)
 
 
 if __name__ == "__main__":

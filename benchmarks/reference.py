@@ -1,13 +1,13 @@
 """False alarms and power of `Reference`, by simulation and on real images; results of docs/evidence/reference.md.
 
-python benchmarks/reference.py levels | real | made | days | chart | discoveries | cost
+python benchmarks/reference.py levels | real | made | days | chart | cost
     [--repetitions N] [--seed S] [--images N ...] [--data FOLDER] [--out docs/results/reference.json]
 
 `levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts, cells,
 powder, steel and battery particles (data beside the repository: docs/contributing/data.md), held out or of another
 kind; by `Reference` and by rivals. `made`: the same on made outlines, on which the score was chosen. What is found in
 form and in scale shows what leaks. `days`: another day, and references of several days. `chart`: false alarms over 200
-images, and delays. `discoveries`: false discovery rate over a folder. `cost`: seconds for 1000 images of 200 outlines.
+images, and delays. `cost`: seconds for 1000 images of 200 outlines.
 """
 
 import argparse
@@ -317,20 +317,6 @@ def chart(args):
     return rows
 
 
-def discoveries(args):
-    """False discovery rate at 0.1 over 50 images, and the share of the unlike ones that is found."""
-    rows = []
-    for n, unlike in ((100, 0), (100, 10), (100, 25), (400, 10)):
-        rng, rates = np.random.default_rng(args.seed), []
-        for _ in range(args.repetitions):
-            queries = [drawn(rng, "normal", 10, 1.2 * (place < unlike)) for place in range(50)]
-            hits = judged([drawn(rng, "normal", 10) for _ in range(n)], queries)["p_adjusted"].to_numpy() <= 0.1
-            rates.append((hits[unlike:].sum() / max(hits.sum(), 1), hits[:unlike].mean() if unlike else 0))
-        rate, part = np.mean(rates, axis=0).round(3).tolist()
-        rows.append(printed(images=n, unlike=unlike, rate=rate, part_found=part if unlike else None))
-    return rows
-
-
 def cost(args):
     """Seconds, from outlines to the table."""
     rng = np.random.default_rng(args.seed)
@@ -349,7 +335,7 @@ def cost(args):
 def main():
     """Run one of the simulations."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("levels", "real", "made", "days", "chart", "discoveries", "cost"))
+    parser.add_argument("what", choices=("levels", "real", "made", "days", "chart", "cost"))
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", type=Path, default=Path("../data"))

@@ -1,17 +1,16 @@
 """Level and power of the tests of replicates, by simulation; results of docs/evidence/experiments.md.
 
-python benchmarks/replicates.py levels | given | small | power | family | equivalence | position | outlines | cost |
-    real [--designs N] [--seed S] [--only NAME] [--out benchmarks/replicates.csv]
+python benchmarks/replicates.py levels | given | small | power | family | equivalence | position | real
+    [--designs N] [--seed S] [--only NAME] [--out benchmarks/replicates.csv]
 
 `levels`: permutation tests and Läuter's test on null designs of each kind, with variation between replicates.
 `given`: covariates regressed out, interactions, and images within replicates. `small`: Läuter's test where its
 assumption fails. `power`: compared with an oracle's t-test of the shifted component.
 `family`: family-wise error of several contrasts. `equivalence`: how often groups that differ by exactly the margin are
-declared equivalent. `position`: dependence of shape on position, without and with a gradient. `outlines`: whole
-experiments on synthetic outlines, from images to the table. `cost`: of permutations. `real`: random subsets of real
-fields and people, of one condition and of two (data beside the repository: docs/contributing/data.md). With `--out`
-the counts are
-stored in a file, from which tools/write_docs.py makes the tables; cells already there with the same seed are skipped.
+declared equivalent. `position`: dependence of shape on position, without and with a gradient. `real`: random subsets
+of real fields and people, of one condition and of two (data beside the repository: docs/contributing/data.md). With
+`--out` the counts are stored in a file, from which tools/write_docs.py makes the tables; cells already there with the
+same seed are skipped.
 """
 
 import argparse
@@ -21,7 +20,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from time import process_time
 from types import SimpleNamespace
 
 import numpy as np
@@ -30,7 +28,7 @@ from imageio.v3 import imread
 from scipy import stats
 from scipy.stats import rankdata
 
-from napari_shape_ensembles import Outlines, Settings, compare, experiment, position_dependence
+from napari_shape_ensembles import Outlines, Settings, experiment, position_dependence
 from napari_shape_ensembles.comparison import hypotheses
 from napari_shape_ensembles.comparison.design import checked_design
 from napari_shape_ensembles.comparison.engine import TESTS
@@ -47,7 +45,7 @@ from napari_shape_ensembles.mmd.replicates import (
 )
 from napari_shape_ensembles.outlines import Ensemble
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
-from results_file import printed, record, wilson
+from results_file import record, wilson
 
 ICC = [0.0, 0.05, 0.2]
 # Of each test: the default, half of the row's 0.05; and the paper's.
@@ -475,54 +473,6 @@ def position(designs, only):
             print_row(cell, 0, {"form": form, "scale": scale, "either": np.minimum(form, scale)}, 0)
 
 
-def outlines(designs, only):
-    """Whole experiments on synthetic outlines: images differ in size and roughness, groups do not."""
-    quick = Settings(landmarks=100, rank=20, significance=0.05)
-    for m, between in ((3, 0.0), (3, 0.05), (6, 0.0), (6, 0.05)):
-        rng, p_values = np.random.default_rng(5), {"undulation": [], "scale": [], "by curves": []}
-        small_p = []
-        for _ in range(designs):
-            images = []
-            for i in range(2 * m):
-                rough = 0.03 * np.exp(2 * between * rng.standard_normal())
-                forms = draw_forms(rng, 12, roughness=rough, waves=(6, 10), vertices=100)
-                size = 10 * np.exp(between * rng.standard_normal())
-                scales = draw_scales(rng, 12, size=size, spread=0.15, elongation=1.4)
-                images.append(Ensemble(forms @ scales, name=f"{i}", unit="µm"))
-            row = experiment(images, pd.DataFrame({"group": np.arange(2 * m) // m}), quick).table.iloc[0]
-            curves = compare(images[:m], images[m:], quick, permute="curves", permutations=199)
-            p_values["undulation"].append(row["undulation_p"])
-            p_values["scale"].append(row["scale_p"])
-            p_values["by curves"].append(min(curves.undulation.p_value, curves.scale.p_value))
-            small_p.append((row["undulation_small_sample_p"], row["scale_small_sample_p"]))
-        p_values |= dict(zip(("undulation, small", "scale, small"), np.transpose(small_p), strict=True))
-        print_row(f"{m} and {m} images", between, p_values, row["scale_least_p"])
-
-
-def cost(designs, only):
-    """Processor time of 10 000 permutations of 60 replicates, and of the kernel of their outlines; the minimum."""
-
-    def least(work, times=60):
-        taken = []
-        for seed in range(times):
-            start = process_time()
-            work(seed)
-            taken.append(process_time() - start)
-        return min(taken)
-
-    hypothesis, rows = Hypothesis(two(30, 30)[0]), []
-    for outlines in (6000, 20_000):
-        points = np.random.default_rng(0).standard_normal((outlines, 150))
-        replicate = np.arange(outlines) % 60
-        kernels = {"": mean_kernels(points, replicate, kernel="energy")}
-        summed = least(lambda seed: mean_kernels(points, replicate, kernel="energy"), 5)  # noqa: B023
-        first = least(lambda seed: replicate_test(kernels, hypothesis, draws=9999, seed=seed))  # noqa: B023
-        more = least(lambda seed: replicate_test(kernels, hypothesis, draws=9999))  # noqa: B023
-        times = {"kernel of the outlines, s": f"{summed:.2f}", "10 000 permutations, s": f"{first:.4f}"}
-        rows.append(printed(outlines=outlines, **times, **{"of another part on the same, s": f"{more:.4f}"}))
-    record(RESULTS if KEPT["out"] else None, cost=rows)
-
-
 def real(designs, only):
     """Random subsets of m and m real fields and people: of one condition, and of two."""
     folder = Path(only or "../shared/data") / "replicates"
@@ -579,9 +529,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "what",
-        choices=[
-            *("levels", "given", "small", "power", "family", "equivalence", "position", "outlines", "cost", "real")
-        ],
+        choices=[*("levels", "given", "small", "power", "family", "equivalence", "position", "real")],
     )
     parser.add_argument("--designs", type=int, default=2000)
     parser.add_argument("--only", default="", help="name of one kind of design; of `real`, the folder of data")

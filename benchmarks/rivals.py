@@ -1,4 +1,4 @@
-"""Adds elliptic Fourier analysis, as morphometricians run it, and a classifier with bands to benchmarks/power.csv.
+"""Adds elliptic Fourier analysis, a classifier with bands and a kernel of distance profiles to benchmarks/power.csv.
 
     python benchmarks/rivals.py [--sizes 20 40 80] [--cases WORDS] [--draws 100]
 
@@ -8,6 +8,9 @@ of their orientation. Either the outlines are aligned first (all of both samples
 amplitude of each harmonic is used, which needs no alignment, as a logarithm. Each is tested by PERMANOVA of the
 standardized numbers, and by Hotelling's test of the leading principal components (a MANOVA of two groups), with 400
 permutations. The classifier is that of `power.py`, with the amplitudes of this package's bands of lobes as features.
+The kernel is that of Zhao, Sutherland and Dao Duc (2026), as its abstract describes it: an outline is a cloud of
+points, here 100; the distances from each point to all are sorted, and those of equal rank are sorted over the points.
+The differences of the sorted distances give a distance between outlines, a Gaussian kernel of its median, and the MMD.
 The draws are those of `power.py`; methods that a cell of the file already has are skipped.
 """
 
@@ -15,36 +18,28 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-import pyefd
 
 from napari_shape_ensembles import decompose, register
 from napari_shape_ensembles.comparison.parts import form_descriptors, standardized
 from napari_shape_ensembles.shapes.lobes import lobes_held
 from napari_shape_ensembles.shapes.registration import choose_archetype, distinctness
-from power import CASES, LEVEL, classified, hotelling, linear, permuted_p, population, rows_of, write
+from power import CASES, LEVEL, classified, distances, hotelling, linear, permuted_p, population, rows_of, write
 
 HARMONICS = 20
 EFA = "elliptic Fourier (pyefd)"
+PROFILES = "stratified Wasserstein, MMD"
 
 
 def coefficients(outlines):
     """Elliptic Fourier coefficients (N, HARMONICS, 4), not normalized."""
+    import pyefd
+
     return np.stack([pyefd.elliptic_fourier_descriptors(one, order=HARMONICS) for one in outlines])
 
 
-def features(case):
-    """For both sides of a case: amplitudes, aligned coefficients and bands of every outline."""
-    sides = [population(case, side) for side in (0, 1)]
-    undulation, _ = decompose(np.concatenate([side.landmarks for side in sides]))
-    archetype = choose_archetype(undulation, int(np.argmax(distinctness(undulation))))
-    aligned = register(undulation, archetype).landmarks[:, ::5] * np.sqrt(undulation.shape[1])
-    found = coefficients(aligned)
-    amplitudes = np.log(np.maximum(np.sqrt((found[:, 1:] ** 2).sum(axis=2) / 2), 1e-6))
-    around = np.concatenate([side.around for side in sides])
-    bands = form_descriptors(undulation, 1e-8, lobes_held(around[around > 0]))
-    every = amplitudes, found.reshape(len(found), -1), bands
-    first = len(sides[0].size)
-    return [tuple(one[:first] for one in every), tuple(one[first:] for one in every)]
+def forms(case):
+    """Standardized outlines of both sides of a case."""
+    return decompose(np.concatenate([population(case, side).landmarks for side in (0, 1)]))[0]
 
 
 def leading(x):
@@ -53,19 +48,42 @@ def leading(x):
     return (u * s)[:, : max(1, min(10, len(x) // 4))]
 
 
-def p_values(parts, first, seed):
-    """p-values of one draw by test and method."""
-    labels = np.tile(np.arange(2 * first) < first, (400, 1))
-    np.random.default_rng([seed, 6]).permuted(labels[1:], axis=1, out=labels[1:])
-    weights = labels - 0.5
-    amplitudes, aligned, bands = (np.concatenate(both) for both in zip(*parts, strict=True))
-    return {
-        ("form", f"{EFA}, log amplitudes, PERMANOVA"): permuted_p(linear(standardized(amplitudes)), weights),
-        ("form", f"{EFA}, log amplitudes, Hotelling"): permuted_p(hotelling(leading(amplitudes)), weights),
-        ("form", f"{EFA}, aligned, PERMANOVA"): permuted_p(linear(aligned), weights),
-        ("form", f"{EFA}, aligned, Hotelling"): permuted_p(hotelling(leading(aligned)), weights),
-        ("form", "classifier with bands"): classified(standardized(bands[:, np.ptp(bands, axis=0) > 0]), first, seed),
-    }
+def elliptic(case):
+    """Tests of coefficients and bands, for the rows of a draw."""
+    undulation = forms(case)
+    archetype = choose_archetype(undulation, int(np.argmax(distinctness(undulation))))
+    aligned = register(undulation, archetype).landmarks[:, ::5] * np.sqrt(undulation.shape[1])
+    found = coefficients(aligned)
+    amplitudes = np.log(np.maximum(np.sqrt((found[:, 1:] ** 2).sum(axis=2) / 2), 1e-6))
+    around = np.concatenate([population(case, side).around for side in (0, 1)])
+    bands = form_descriptors(undulation, 1e-8, lobes_held(around[around > 0]))
+
+    def tests(rows, weights, seed):
+        own, flat, first = amplitudes[rows], found[rows].reshape(len(rows), -1), len(rows) // 2
+        lobes = standardized(bands[rows][:, np.ptp(bands[rows], axis=0) > 0])
+        return {
+            f"{EFA}, log amplitudes, PERMANOVA": permuted_p(linear(standardized(own)), weights),
+            f"{EFA}, log amplitudes, Hotelling": permuted_p(hotelling(leading(own)), weights),
+            f"{EFA}, aligned, PERMANOVA": permuted_p(linear(flat), weights),
+            f"{EFA}, aligned, Hotelling": permuted_p(hotelling(leading(flat)), weights),
+            "classifier with bands": classified(lobes, first, seed),
+        }
+
+    return tests
+
+
+def profiles(case):
+    """The test of distance profiles, for the rows of a draw."""
+    points = (forms(case)[:, ::5] @ [1, 1j]).astype(np.complex64)
+    apart = np.abs(points[:, :, None] - points[:, None])
+    every = distances(np.sort(np.sort(apart, axis=2), axis=1).reshape(len(points), -1))
+
+    def tests(rows, weights, seed):
+        d = every[np.ix_(rows, rows)]
+        median = np.median(d[np.triu_indices(len(d), 1)])
+        return {PROFILES: permuted_p(np.exp(-((d / median) ** 2) / 2), weights)}
+
+    return tests
 
 
 def check():
@@ -92,20 +110,24 @@ def main():
     if options.check:
         return check()
     for case in (name for name in CASES if any(part in name for part in options.cases)):
-        sides = features(case)
-        for size in options.sizes:
-            known = [row for row in rows_of(options.out) if (row["case"], row["size"]) == (case, str(size))]
-            draws = max((int(row["draws"]) for row in known if row["method"] == "defaults"), default=0)
-            draws = min(draws, options.draws)
-            if not draws or any(row["method"].startswith(EFA) for row in known):
-                continue
-            found = []
-            for draw in range(draws):
-                rng = np.random.default_rng([draw, size, 3])
-                rows = [rng.choice(len(side[0]), size, replace=False) for side in sides]
-                parts = [tuple(one[some] for one in side) for side, some in zip(sides, rows, strict=True)]
-                found.append(p_values(parts, size, draw))
-            write(options.out, case, size, found, (LEVEL,))
+        for method, prepared in ((EFA, elliptic), (PROFILES, profiles)):
+            tests = None
+            for size in options.sizes:
+                known = [row for row in rows_of(options.out) if (row["case"], row["size"]) == (case, str(size))]
+                draws = max((int(row["draws"]) for row in known if row["method"] == "defaults"), default=0)
+                draws = min(draws, options.draws)
+                if not draws or any(row["method"].startswith(method) for row in known):
+                    continue
+                tests = tests or prepared(case)
+                counts, found = [len(population(case, side).size) for side in (0, 1)], []
+                for draw in range(draws):
+                    rng = np.random.default_rng([draw, size, 3])
+                    rows = [rng.choice(count, size, replace=False) for count in counts]
+                    labels = np.tile(np.arange(2 * size) < size, (400, 1))
+                    np.random.default_rng([draw, 6]).permuted(labels[1:], axis=1, out=labels[1:])
+                    p_values = tests(np.concatenate([rows[0], counts[0] + rows[1]]), labels - 0.5, draw)
+                    found.append({("form", name): p for name, p in p_values.items()})
+                write(options.out, case, size, found, (LEVEL,))
     return None
 
 

@@ -1,14 +1,19 @@
-"""Segment every image of the real data with documented settings and compare with the reference.
+"""Segmentation compared with labels drawn by hand, and false alarms of the quality control.
 
-Prints the tables of docs/evidence/segmentation.md: counts found and in the reference, mean IoU of matched objects,
-fraction of reference objects matched; then the time of a preview and of tracing 5000 labels.
-With ``--examples``: segmentation by example, with five painted objects per image, compared with documented settings.
-Run as ``python benchmarks/segmentation.py [--data FOLDER] [--quick] [--examples] [--draws N]``.
+    python benchmarks/segmentation.py examples | transfer | methods | materials | quality [--data FOLDER] [--out FILE]
+
+F1 of objects at an intersection over union of 0.5, image by image, on the 21 images of ``segmentation`` in the shared
+data; the labels are used for evaluation only. `examples`: five random objects of each image are painted completely;
+F1 of the others. `transfer`: one model per type of image, trained on five objects of one image, on the other two of
+the type. `methods`: by method and by proposals. ``--out`` stores F1 as JSON. `materials`: defaults, the first proposal
+and settings chosen with the reference in view, on images of other sources. `quality`: findings of the checks in sets
+with good outlines, by check; and, finally, in bad ones. ``--out`` of these two stores the table.
 """
 
 import argparse
-import time
-from collections.abc import Callable
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,117 +23,196 @@ from skimage.draw import polygon2mask
 from skimage.io import imread
 from skimage.transform import resize
 
-from learning import PAINTED, drawn, f1
-from napari_shape_ensembles import Outlines, extract_curves, learn_objects, match_labels, segment
+from napari_shape_ensembles import (
+    Ensemble,
+    Outlines,
+    extract_curves,
+    learn_objects,
+    match_labels,
+    propose,
+    quality,
+    segment,
+)
 from napari_shape_ensembles.outlines.learned import PixelFeatures
-from napari_shape_ensembles.outlines.tiling import Tiling
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+PAINTED, PER_KIND, COUNT, DRAWS, SPLITS = 5, 3, 21, 3, 20
+WAYS = {"defaults": {}, "auto": {"method": "auto"}, "local": {"method": "local"}}
+# Minimum F1 at IoU 0.5 for automatic outlines to count as good.
+GOOD = 0.5
 
 
 @dataclass(frozen=True)
 class Case:
-    """One raw image, its segmentation, and which of its objects are counted."""
+    """One raw image, its reference, and settings chosen by hand."""
 
     name: str
     image: np.ndarray
     reference: np.ndarray
     recipe: Outlines
-    tiling: bool = False
-
-
-HEADINGS = """\
-| image | settings | min. area | reference | found | difference | matched | mean IoU | curves |
-|---|---|---|---|---|---|---|---|---|"""
-
-BESIDE = """\
-| image | objects not painted | settings: matched | F1 | five painted: matched | F1 |
-|---|---|---|---|---|---|"""
 
 
 def main() -> None:
-    """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
-    parser.add_argument("--quick", action="store_true", help="leave the timings out")
-    parser.add_argument("--examples", action="store_true", help="by example beside the documented settings")
-    parser.add_argument("--draws", type=int, default=3)
+    """Print one table, and store it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("examples", "transfer", "methods", "materials", "quality"))
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--out", type=Path, help="keep the table in this file")
     options = parser.parse_args()
-    if options.examples:
-        print(BESIDE)
-        for case in [*powder(options.data), *steel(options.data), *battery(options.data)]:
-            print(beside(case, options.draws), flush=True)
-        return
-    print(HEADINGS)
-    for case in cases(options.data):
-        print(by_functions(case), flush=True)
-    print("\n" + "\n".join(splitting_alone(case) for case in powder(options.data)))
-    if not options.quick:
-        print("\n" + "\n".join(timings()))
+    folder = options.data / "segmentation"
+    if options.what in ("materials", "quality"):
+        lines = (materials if options.what == "materials" else checks)(options.data)
+        text = "\n".join(print(line, flush=True) or line for line in lines)
+    else:
+        columns, rows = {
+            "examples": lambda: ([f"draw {draw}" for draw in range(DRAWS)], by_example(folder)),
+            "transfer": lambda: ([f"from {place}" for place in range(PER_KIND)], transfer(folder)),
+            "methods": lambda: ((*WAYS, "together"), by_methods(folder)),
+        }[options.what]()
+        found = [f" {json.dumps(name)}: {json.dumps(figure)}" for name, figure in table(columns, rows).items()]
+        text = "{\n" + ",\n".join(found) + "\n}"
+    if options.out:
+        options.out.write_text(text + "\n", encoding="utf-8")
 
 
-def by_functions(case: Case) -> str:
-    """One line of the table, with the library functions."""
-    labels = segment(case.image, case.recipe)
-    if case.tiling:
-        return row(case, labels, len(Tiling.of(labels).smoothed(5).ensemble(min_area=case.recipe.min_area)))
-    return row(case, labels, len(extract_curves(labels, min_area=case.recipe.min_area)))
+def read(folder: Path, numbers: Iterable[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Images and their labels."""
+    return [
+        (imread(folder / f"{number:02}_image.png"), imread(folder / f"{number:02}_labels.png").astype(int))
+        for number in numbers
+    ]
 
 
-def beside(case: Case, draws: int) -> str:
-    """One line: objects that were not painted, with the documented settings and with five painted objects."""
-    least = case.recipe.min_area
-    reference = without_small(case.reference, least)
-    by_settings = without_small(segment(case.image, case.recipe), least)
-    features = PixelFeatures.of(case.image)
-    found = []
-    for draw in range(draws):
-        painted = drawn(reference, (len(case.name), draw))
-        by_example = without_small(learn_objects(features, painted).labels(features), least)
-        rest = set(np.unique(reference[(reference > 0) & (painted == 0)]).tolist())
-        for labels in (by_settings, by_example):
-            matched = len(rest & set(match_labels(reference, labels).pairs["a"].tolist())) / len(rest)
-            found.append((matched, f1(reference, labels, painted)))
-    shares = np.array(found).reshape(draws, 2, 2)  # draw, method, matched and F1
-    (old, old_f1), (new, new_f1) = shares.mean(axis=0)
-    low, high = shares[:, 1, 0].min(), shares[:, 1, 0].max()
-    count = len(np.unique(reference)) - 1
-    return (
-        f"| {case.name} | {count - PAINTED} | {old:.0%} | {old_f1:.2f} | {new:.0%} ({low:.0%} to {high:.0%}) "
-        f"| {new_f1:.2f} |"
-    )
+def table(columns: Iterable[str], rows: list[list[float]]) -> dict[str, object]:
+    """Print rows of F1 as Markdown, with column means and the minimum of row means; returns the numbers."""
+    names = list(columns)
+    print("| | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
+    for index, row in enumerate(rows):
+        print(f"| {index:02} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
+    means = np.mean(rows, axis=0)
+    print("| mean | " + " | ".join(f"{value:.3f}" for value in means) + " |")
+    print(f"mean {np.mean(rows):.3f}, least mean of a row {np.mean(rows, axis=1).min():.3f}\n", flush=True)
+    kinds = [rows[start : start + PER_KIND] for start in range(0, len(rows), PER_KIND)]
+    found = {
+        "columns": dict(zip(names, means, strict=True)),
+        "rows": np.mean(rows, axis=1),
+        "mean": np.mean(rows),
+        "least": np.min(rows),
+        "all": rows,
+    }
+    if len(rows) == COUNT:  # image by image
+        found["each"] = {
+            name: {
+                "kinds": np.reshape(column, (-1, PER_KIND)).mean(axis=1),
+                "even": np.mean(column[::2]),
+                "odd": np.mean(column[1::2]),
+                "least": np.min(column),
+            }
+            for name, column in zip(names, np.transpose(rows), strict=True)
+        }
+        found |= {
+            "kinds": [np.mean(kind, axis=1) for kind in kinds],
+            "least of a kind": [np.min(kind) for kind in kinds],
+            "even": np.mean(rows[::2]),
+            "odd": np.mean(rows[1::2]),
+        }
+    return plain(found)
 
 
-def row(case: Case, labels: np.ndarray, curves: int) -> str:
-    """One line of the table: objects of at least the minimum area, including those at the border."""
-    found, reference = (without_small(both, case.recipe.min_area) for both in (labels, case.reference))
-    counts = [len(np.unique(both[both > 0])) for both in (reference, found)]
-    difference = counts[1] / counts[0] - 1
-    matching = match_labels(reference, found)
-    changed = {name: value for name, value in case.recipe.changed().items() if name != "min_area"}
-    settings = ", ".join(f"{name} {value}" for name, value in changed.items()) or "defaults"
-    return (
-        f"| {case.name} | {settings} | {case.recipe.min_area} | {counts[0]} | {counts[1]} | {difference:+.0%} "
-        f"| {len(matching.pairs) / counts[0]:.0%} | {matching.pairs['iou'].mean():.2f} | {curves} |"
-    )
+def plain(value: object) -> object:
+    """Numbers for JSON, with six digits."""
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, list | np.ndarray) else round(float(value), 6)
 
 
-def splitting_alone(case: Case) -> str:
-    """Loss of splitting touching objects by their outline only: the reference objects as one mask."""
-    drawn = without_small(case.reference, case.recipe.min_area)
-    found = without_small(segment(drawn > 0, neck=case.recipe.neck), case.recipe.min_area)
-    counts = [len(np.unique(labels[labels > 0])) for labels in (drawn, found)]
-    matched = len(match_labels(drawn, found).pairs) / counts[0]
-    return f"{case.name}, the reference as a mask, split: {counts[1]} of {counts[0]} found, {matched:.0%} matched"
+def by_example(folder: Path) -> list[list[float]]:
+    """F1 of the objects not painted, for each random choice of painted ones."""
+    rows = []
+    for number, (image, truth) in enumerate(read(folder, range(COUNT))):
+        features = PixelFeatures.of(image)
+        painted = [drawn(truth, (number, draw)) for draw in range(DRAWS)]
+        rows.append([f1(truth, learn_objects(features, one).labels(features), one) for one in painted])
+    return rows
+
+
+def by_methods(folder: Path) -> list[list[float]]:
+    """F1 of each image by each method, and by the recipe proposed for all images of its type together."""
+    rows = []
+    for first in range(0, COUNT, PER_KIND):
+        images = read(folder, range(first, first + PER_KIND))
+        together = propose([image for image, _ in images])[0].recipe
+        for image, truth in images:
+            found = [*(segment(image, **way) for way in WAYS.values()), segment(image, together)]
+            rows.append([f1(truth, labels) for labels in found])
+    return rows
+
+
+def transfer(folder: Path) -> list[list[float]]:
+    """Mean F1 of the other two images of a type, for a model trained on each of the three."""
+    rows = []
+    for first in range(0, COUNT, PER_KIND):
+        images = read(folder, range(first, first + PER_KIND))
+        features = [PixelFeatures.of(image) for image, _ in images]
+        row = []
+        for place in range(PER_KIND):
+            model = learn_objects(features[place], drawn(images[place][1], (first + place, 0)))
+            others = [other for other in range(PER_KIND) if other != place]
+            row.append(float(np.mean([f1(images[other][1], model.labels(features[other])) for other in others])))
+        rows.append(row)
+    return rows
+
+
+def drawn(truth: np.ndarray, seed: tuple[int, int]) -> np.ndarray:
+    """Five random objects of the reference."""
+    chosen = np.random.default_rng(seed).permutation(np.unique(truth[truth > 0]))[:PAINTED]
+    return np.where(np.isin(truth, chosen), truth, 0)
+
+
+def f1(truth: np.ndarray, found: np.ndarray, painted: np.ndarray | None = None) -> float:
+    """F1 at IoU 0.5, excluding painted objects and what was found on them."""
+    known = np.unique(painted[painted > 0]) if painted is not None else np.array([], dtype=int)
+    pairs = match_labels(truth, found).pairs
+    on_painted = set()
+    if painted is not None:
+        pixels, within = np.bincount(found.ravel()), np.bincount(found[painted > 0], minlength=found.max() + 1)
+        on_painted = set(np.flatnonzero(within > 0.5 * np.maximum(pixels, 1))) - {0}
+    hits = sum(1 for a, b in zip(pairs["a"], pairs["b"], strict=True) if a not in known and b not in on_painted)
+    wanted = len(np.unique(truth[truth > 0])) - len(known)
+    given = len(np.unique(found[found > 0])) - len(on_painted)
+    return 2 * hits / max(wanted + given, 1)
+
+
+def materials(data: Path) -> Iterator[str]:
+    """Lines of a table of F1 of objects of at least the minimum area, image by image."""
+    yield "| image | defaults | first proposal | by hand | proposed |\n|---|---|---|---|---|"
+    for case in [nuclei(data), *powder(data), *steel(data), *battery(data)]:
+        least, best = case.recipe.min_area, propose(case.image)[0].recipe
+        reference = without_small(case.reference, least)
+        found = [
+            f1(reference, without_small(segment(case.image, recipe), least)) for recipe in (None, best, case.recipe)
+        ]
+        words = f"{best.method}, {best.objects}, split {best.split_touching}"
+        yield f"| {case.name} | " + " | ".join(f"{value:.2f}" for value in found) + f" | {words} |"
+
+
+def checks(data: Path) -> Iterator[str]:
+    """Lines of a table of the comparisons and findings of every set."""
+    yield "| set | comparisons | serious | notes |\n|---|---|---|---|"
+    for name, pairs in sets(data, SPLITS):
+        counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+        for pair in pairs:
+            found = quality(*pair).findings
+            for serious, count in zip((True, False), counts, strict=True):
+                count.update({finding.check for finding in found if finding.serious is serious})
+        words = [", ".join(f"{check} {count}" for check, count in sorted(one.items())) or "0" for one in counts]
+        yield f"| {name} | {len(pairs)} | {words[0]} | {words[1]} |"
 
 
 def without_small(labels: np.ndarray, least: int) -> np.ndarray:
     """Remove objects of fewer pixels."""
     values, index, counts = np.unique(labels, return_inverse=True, return_counts=True)
     return np.where(counts >= least, values, 0)[index].reshape(labels.shape).astype(np.int64)
-
-
-def cases(data: Path) -> list[Case]:
-    """Every image with a reference, and its settings."""
-    return [*powder(data), nuclei(data), *steel(data), *battery(data), *maps(data)]
 
 
 def powder(data: Path) -> list[Case]:
@@ -176,63 +260,75 @@ def battery(data: Path) -> list[Case]:
     return found
 
 
-def maps(data: Path) -> list[Case]:
-    """A map of two phases, and a line drawing of grains made from the boundaries of the labels."""
-    phase = imread(data / "ebsd_sdss" / "phase.png")
-    components = sum(
-        np.where(phase == value, ndimage.label(phase == value)[0] + offset, 0) for value, offset in ((1, 0), (2, 10**6))
-    )
-    austenite = np.where(components < 10**6, components, 0)
-    drawing = imread(data / "paper" / "grain_boundary_map.png")
-    grey = drawing[..., :3].mean(axis=-1) if drawing.ndim == 3 else drawing
-    cells = ndimage.label(grey > 128)[0]
-    return [
-        Case("duplex steel, austenite", phase, austenite, PHASE),
-        Case("grain drawing", drawing, cells, DRAWING, tiling=True),
-    ]
-
-
-def timings() -> list[str]:
-    """Processor and elapsed times, the minimum of five, of a preview and of tracing 5000 labels."""
-    image = spots(1024, 30)
-    labels = many_labels()
-    work = {
-        "segmentation of 1024 × 1024, Otsu, not split": lambda: segment(image, split_touching="none"),
-        "segmentation of 1024 × 1024, Otsu, split at necks": lambda: segment(image),
-        "the same at half the resolution (the draft)": lambda: segment(image[::2, ::2]),
-        f"outlines of {len(np.unique(labels)) - 1} labels in 4096 × 4096": lambda: extract_curves(labels, border=True),
-        "boundary network of the same": lambda: Tiling.of(labels).smoothed(5).ensemble(border=True),
-    }
-    return [f"{name}: {'{:.3f} s elapsed, {:.3f} s processor'.format(*best(run))}" for name, run in work.items()]
-
-
-def best(run: Callable[[], object], times: int = 5) -> tuple[float, float]:
-    """Minimum elapsed and processor times."""
-    spent = []
-    for _ in range(times):
-        elapsed, processor = time.perf_counter(), time.process_time()
-        run()
-        spent.append((time.perf_counter() - elapsed, time.process_time() - processor))
-    return min(one for one, _ in spent), min(other for _, other in spent)
-
-
-def spots(side: int, spacing: int) -> np.ndarray:
-    """Bright disks of different sizes with noise, uint8."""
+def sets(data: Path, splits: int) -> Iterator[tuple[str, list[tuple[Ensemble, ...]]]]:
+    """Pairs of samples by name of the set: the two natural sides, or random halves; and single samples."""
     rng = np.random.default_rng(0)
-    rows, columns = np.indices((side, side))
-    radius = rng.uniform(0.3, 0.55, (side // spacing + 1,) * 2)[rows // spacing, columns // spacing] * spacing
-    apart = np.hypot(rows % spacing - spacing / 2, columns % spacing - spacing / 2)
-    return np.clip(80 + 90 * (apart < radius) + rng.normal(0, 10, rows.shape), 0, 255).astype(np.uint8)
+    drawn = np.load(data / "ampis_powder" / "polygons.npz")
+    curves = np.split(drawn["xy"][:, ::-1].astype(float), drawn["offsets"][1:-1])
+    sides = [
+        Ensemble([curves[i] for i in np.flatnonzero((drawn["image"] == n) & (drawn["kind"] == 0))], name=f"image {n}")
+        for n in (0, 1)
+    ]
+    yield "powder particles, drawn by hand", [(sides[0], sides[1])]
+    cells = np.load(data / "osteosarcoma_cells" / "cells.npz")
+    curves = np.split(cells["xy"][:, ::-1].astype(float), cells["offsets"][1:-1])
+    groups = [
+        Ensemble(
+            [curves[i] for i in np.flatnonzero((cells["cell_line"] == n) & (cells["treatment"] == m))], name=f"{m}"
+        )
+        for n in (0, 1)
+        for m in range(3)
+    ]
+    yield "osteosarcoma cells, all pairs of groups", [(a, b) for i, a in enumerate(groups) for b in groups[:i]]
+    nuclei = extract_curves(imread(data / "dsb_nuclei" / "labels.png"), min_area=60)
+    yield "nuclei (DSB), random halves", [halves(nuclei, rng) for _ in range(splits)]
+    steel = {}
+    for time in ("24H", "85H"):
+        paths = sorted((data / "uhcs_spheroidite").glob(f"*-{time}-*_mask.png"))
+        images = [
+            extract_curves(ndimage.label(imread(path) > 0)[0], min_area=60, name=path.stem.removesuffix("_mask"))
+            for path in paths
+        ]
+        steel[time] = Ensemble.pooled(images, name=time)
+    yield "steel, 24 h and 85 h", [(steel["24H"], steel["85H"])]
+    hearts = np.load(data / "replicates" / "hearts.npz")
+    curves = np.split(hearts["xy"].astype(float), hearts["offsets"][1:-1])
+    people = [
+        Ensemble([curves[i] for i in np.flatnonzero(hearts["person"] == person)], name=f"person {person}")
+        for person in np.unique(hearts["person"])
+    ]
+    yield "hearts, persons 4 and 4", [split(people, rng) for _ in range(splits)]
+    for kind in ("wt", "ko"):
+        paths = sorted((data / "replicates" / "mef_nuclei").glob(f"{kind}_*.png"))
+        fields = [extract_curves(imread(path), min_area=600, name=path.name.split(".")[0]) for path in paths]
+        fields = [field for field in fields if len(field)]
+        yield f"fibroblast nuclei, {kind}, fields 15 and 15", [split(fields, rng) for _ in range(splits)]
+
+    images = [
+        (imread(path), imread(path.with_name(path.name.replace("image", "labels"))))
+        for path in sorted((data / "segmentation").glob("*_image.png"))
+    ]
+    for method in ("otsu", "local", "auto"):
+        found = [segment(image, method=method) for image, _ in images]
+        shares = [f1(truth, labels) for labels, (_, truth) in zip(found, images, strict=True)]
+        for words, good in (("good", True), ("bad", False)):
+            chosen = [labels for labels, share in zip(found, shares, strict=True) if (share >= GOOD) is good]
+            name = f"varied images, {method}, {words} (F1 {'≥' if good else '<'} {GOOD})"
+            yield name, [(extract_curves(labels, name="A"),) for labels in chosen]
 
 
-def many_labels(side: int = 4096, across: int = 71) -> np.ndarray:
-    """About 5000 irregular objects on a grid."""
-    field = ndimage.zoom(ndimage.gaussian_filter(np.random.default_rng(0).normal(size=(side // 4,) * 2), 3), 4, order=1)
-    step = side / across
-    rows, columns = np.indices((side, side), dtype=np.float32)
-    apart = np.hypot(rows % step - step / 2, columns % step - step / 2)
-    number = (rows // step).astype(np.int32) * across + (columns // step).astype(np.int32) + 1
-    return np.where(apart < 17 + 4 * field / field.std(), number, 0).astype(np.int32)
+def halves(ensemble: Ensemble, rng: np.random.Generator) -> tuple[Ensemble, Ensemble]:
+    """Two random halves of the curves of one image."""
+    chosen = np.zeros(len(ensemble), dtype=bool)
+    chosen[rng.permutation(len(ensemble))[: len(ensemble) // 2]] = True
+    return ensemble[chosen], ensemble[~chosen]
+
+
+def split(images: list[Ensemble], rng: np.random.Generator) -> tuple[Ensemble, Ensemble]:
+    """Two random halves of the images."""
+    order = rng.permutation(len(images))
+    one, other = order[: len(images) // 2], order[len(images) // 2 :]
+    return Ensemble.pooled([images[i] for i in one], name="A"), Ensemble.pooled([images[i] for i in other], name="B")
 
 
 # The smallest particles are lowest and dimmest, and touch others over much of their width; what looks like a hole is
@@ -250,12 +346,6 @@ STEEL = {
 }
 BATTERY = Outlines(
     method="local", objects="dark", channel=0, window=201, opening=2.5, split_touching="none", min_area=40
-)
-PHASE = Outlines(
-    method="manual", threshold=1.5, objects="dark", smoothing=0, split_touching="none", fill_holes=False, min_area=5
-)
-DRAWING = Outlines(
-    method="boundaries", smoothing=0.5, window=9, offset=0.15, split_touching="none", min_size=10, min_area=10
 )
 
 

@@ -1,13 +1,10 @@
 """Uses the bench as on a busy day, and prints whether anything leaks: callbacks, windows, layers, memory.
 
-    xvfb-run -a -s "-screen 0 1600x1200x24" python benchmarks/soak.py [--minutes 30] [--napari]
+    xvfb-run -a -s "-screen 0 1600x1200x24" python benchmarks/soak.py [--minutes 30]
 
 Each round opens the bench on two images, looks at the outlines, compares, changes the coloring, selects curves, visits
 every page, cancels a run, deletes a layer, compares again and closes the bench. The first rounds fill caches; growth
 is counted from the fifth on.
-
-With ``--napari`` the plugin is left out: measures what napari leaks whenever the rows and columns of its grid change
-(the previous views, which vispy's central widget does not release), which is why the bench sets these itself.
 """
 
 import argparse
@@ -16,7 +13,6 @@ import time
 from dataclasses import replace
 
 import napari
-import numpy as np
 import psutil
 from qtpy.QtCore import QEventLoop, QTimer
 from qtpy.QtWidgets import QApplication
@@ -87,33 +83,12 @@ def listeners(viewer):
     return sum(len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values()))
 
 
-def napari_alone(viewer):
-    """Print the growth while six images change between three cells and six."""
-    grid = getattr(viewer, "canvas", viewer).grid
-    for _ in range(6):
-        viewer.add_image(np.zeros((64, 64)))
-    grid.enabled = True
-    before = listeners(viewer), psutil.Process().memory_info().rss / 2**20
-    for change in range(1, 41):
-        grid.stride = 1 + change % 2
-        wait(20)
-        if change % 10 == 0:
-            gc.collect()
-            more = listeners(viewer) - before[0], psutil.Process().memory_info().rss / 2**20 - before[1]
-            print(f"{change} other shapes of the grid: {more[0]} listeners, {more[1]:.0f} MB more")
-
-
 def main():
     """Print a line per five rounds, and the growth at the end."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--napari", action="store_true", help="what napari alone keeps of a grid")
     options = parser.parse_args()
     viewer, process, first, rounds = napari.Viewer(), psutil.Process(), None, 0
-    if options.napari:
-        napari_alone(viewer)
-        viewer.close()
-        return
     start = time.monotonic()
     viewer.open_sample(PLUGIN, "simulated_treatment")
     images = dict(zip(("one", "two"), [layer.data[:400, :400].copy() for layer in viewer.layers], strict=True))

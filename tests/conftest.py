@@ -18,9 +18,6 @@ os.environ["NAPARI_CONFIG"] = ""
 # Compiled bytecode is cached and shared between worker processes: without a cache, each would need seconds to compile.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-# Dask forks its workers from a process that has imported it: importing it in each worker would take a second.
-if sys.platform != "win32":
-    os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
 # Test output need not survive a power failure, and waiting for the disk is slow.
 os.fsync = lambda _: None
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
@@ -66,7 +63,7 @@ def virtual_screen(config):
 
 # Fixed examples, so that a change is judged by its own effect. `--hypothesis-profile=thorough` searches for new ones,
 # and for longer in tests of malformed input, which set no number of examples.
-settings.register_profile("usual", settings.default, deadline=None, derandomize=True)
+settings.register_profile("usual", settings.default, max_examples=40, deadline=None, derandomize=True)
 settings.register_profile("thorough", settings.default, max_examples=10_000, deadline=5000, derandomize=False)
 settings.load_profile("usual")
 

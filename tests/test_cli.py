@@ -395,6 +395,9 @@ def test_an_output_path_that_cannot_be_written_is_rejected_first(tmp_path, comma
     done = run(command, *given, "--out", place)
     assert done.exit_code == 2
     assert f"{tmp_path / 'file'} is a file: give a folder" in done.stderr
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    done = run(command, *given, "--out", tmp_path / "link" / ("why.html" if command == "report" else ""))
+    assert (done.exit_code, "link is a link to a folder that does not exist" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("ranks", ["inf", "nan", "2.5", "1,inf", "2:3:0.5"])
@@ -934,6 +937,14 @@ def test_an_aborted_run_leaves_the_files_of_the_run_before(tmp_path):
     refuse_overwriting([tmp_path / "a.csv", tmp_path / "b.csv"])
     with pytest.raises(ValueError, match=r"mine\.csv already exists"):
         refuse_overwriting([tmp_path / "mine.csv"])
+    # What a killed run left: removed once it is a day old, if it is of a file of these runs.
+    drafts = [tmp_path / f".{name}.0123abcd.part" for name in ("a.csv", "b.csv", "other.csv")]
+    for draft in drafts:
+        draft.write_text("half")
+    for draft in drafts[1:]:
+        os.utime(draft, (0, 0))
+    write(tmp_path, b"again")
+    assert [draft.name for draft in drafts if draft.exists()] == [".a.csv.0123abcd.part", ".other.csv.0123abcd.part"]
 
 
 @pytest.mark.usefixtures("blank_files")

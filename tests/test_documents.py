@@ -174,14 +174,6 @@ def test_first_draws_that_differ_from_the_stored_ones_are_reported():
     assert len([*tool.differences(known, again(known, drawn=False))]) == 1
 
 
-def test_results_of_absent_paper_data_are_kept(monkeypatch, tmp_path):
-    tool = load("write_docs")
-    for name in ("effect_sizes", "resolution"):  # beside other data, as tools/fetch_data.py leaves it
-        monkeypatch.setattr(importlib.import_module(name), "PAPER", tmp_path / "paper")
-    for name in ("effect-sizes", "resolution"):
-        assert tool.MEASURED[name]({"kept": 1}, drawn=False) == {"kept": 1}
-
-
 def test_docks_are_in_the_documented_menu():
     manifest = yaml.safe_load((ROOT / "src" / "napari_shape_ensembles" / "napari.yaml").read_text(encoding="utf-8"))[
         "contributions"

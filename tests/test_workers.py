@@ -19,9 +19,10 @@ from napari_shape_ensembles.comparison.learning import learn
 from napari_shape_ensembles.progress import Stopped, over_blocks, report, reporting
 from napari_shape_ensembles.studies.jobs import run_jobs
 
-# Clean worker processes; forked, if supported, from one that has imported the package.
-APART = get_context("spawn" if sys.platform == "win32" else "forkserver")
-APART.set_forkserver_preload(["napari_shape_ensembles.studies"])
+# Clean worker processes, of Dask as well; forked, if supported, from one that has imported the package.
+METHOD = "spawn" if sys.platform == "win32" else "forkserver"
+APART = get_context(METHOD)
+APART.set_forkserver_preload(["napari_shape_ensembles.studies", "distributed"])
 
 SETTINGS = Settings(permutations=99, significance=0.05)
 GRID = {"ranks": [2, 8, 30], "landmarks": [24, 32, 40, 48, 60, 72]}
@@ -192,8 +193,9 @@ def test_few_curves_in_a_memory_map(tmp_path):
 @pytest.fixture(scope="module")
 def cluster():
     """Dask client of a local cluster of two worker processes, without dashboard."""
-    distributed = pytest.importorskip("distributed")
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     with (
+        dask.config.set({"distributed.worker.multiprocessing-method": METHOD}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50
         ) as cluster,

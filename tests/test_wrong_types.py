@@ -31,6 +31,7 @@ GRID = {"ranks": [2], "landmarks": [20]}
         (disagreement, "takes two label images"),
         (Inspection.of, "takes a list of one ensemble or two"),
         (find_grains, "takes the EBSDMap"),
+        (lambda given: write_objects("x.csv", given), "takes a Comparison, an Experiment or an Ensemble"),
         (combined_mmd_test, "takes a dict of pairs of samples"),
     ],
 )

@@ -28,7 +28,6 @@ import re
 import sys
 import tempfile
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from operator import itemgetter
 from pathlib import Path
 
@@ -61,7 +60,6 @@ PICTURES = {
     r"geodesic\.png": "`python docs/figures/shape_distances.py`",
     r"smooth-curves\.png": "`python docs/figures/smooth_curves.py`",
     r"(landscape|smoothing)\.png": "`python benchmarks/landscape.py`",
-    r"inspection-costs\.png": "`python benchmarks/inspection.py --figure docs/images/inspection-costs.png`",
     r"power\.png": "`python benchmarks/power.py draw --figure docs/images/power.png`",
 }
 
@@ -111,10 +109,8 @@ def row(result):
 
 def measured_paper(known, *, drawn):
     """The paper's grains with defaults and with the paper's settings."""
-    spec = spec_from_file_location("paper_settings", ROOT / "benchmarks" / "paper_settings.py")
-    benchmark = module_from_spec(spec)
-    spec.loader.exec_module(benchmark)
-    if not benchmark.DATA.exists():
+    benchmark = import_module("landscape")
+    if not benchmark.GRAINS.exists():
         return known
     kinds = {"defaults": Settings(), "paper": Settings.paper()}
     return {
@@ -133,27 +129,14 @@ def again(work):
 
 
 def first_draws(name):
-    """Repeat the first draws of a benchmark, if its data are available."""
-
-    def work():
-        benchmark = import_module(name)
-        return {"first draws": benchmark.first_draws()} if getattr(benchmark, "PAPER", ROOT).exists() else {}
-
-    return again(work)
-
-
-def effects_of_real_pairs():
-    """Effect sizes of real pairs, if the data are available."""
-    benchmark = import_module("effect_sizes")
-    return {"pairs": benchmark.measured()} if benchmark.PAPER.exists() else {}
+    """Repeat the first draws of a benchmark."""
+    return again(lambda: {"first draws": import_module(name).first_draws()})
 
 
 MEASURED = {
     "calibration": first_draws("calibration"),
-    "effect-sizes": again(effects_of_real_pairs),
     "intervals": first_draws("intervals"),
     "replicates": again(lambda: {"counts": import_module("replicates").drawn_again()}),
-    "resolution": first_draws("resolution"),
     "resynthesis": first_draws("resynthesis"),
     "gallery": measured_gallery,
     "simulated": lambda known, *, drawn: gallery.measured_simulations(),
@@ -486,7 +469,7 @@ BLOCKS = {
     **{name: of_power(name) for name in ("power", "power-bound", "power-draws", "power-level", "power-regret")},
     "real-data": real_rows,
     "reference": reference,
-    **{f"reference-{name}": of_reference(name) for name in ("levels", "power", "days", "chart", "discoveries")},
+    **{f"reference-{name}": of_reference(name) for name in ("levels", "power", "days", "chart")},
     **{
         f"replicates-{what}": of_replicates(what)
         for what in ("levels", "given", "small", "family", "power", "equivalence", "position", "real")
@@ -500,7 +483,6 @@ BLOCKS = {
     "studies-paper": of_studies("paper_table"),
     "studies-paper-words": of_studies("paper_words"),
     "studies-smoothing": of_studies("smoothing_table"),
-    "studies-time": of_studies("time_table"),
 }
 BLOCK = re.compile(
     r"(?P<begin><!-- made by tools/write_docs.py: (?P<name>[\w-]+) -->\n\n)(?P<text>.*?)(?P<end>\n\n<!-- end -->)",

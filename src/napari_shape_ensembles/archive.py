@@ -13,8 +13,9 @@ import re
 import secrets
 import shutil
 import stat
+import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from io import BufferedReader, BytesIO
@@ -40,8 +41,14 @@ _KINDS = "biufU"
 # Entries carry a fixed timestamp, so that equal content gives equal bytes.
 _FIXED_TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 
+_MAX_HEADER = 12 + 10_000
+
 # Errors of a full disk, of a quota that is used up, and of files larger than are allowed.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Names of drafts: of the file (40 characters at most) and a random number.
+_DRAFT = re.compile(r"\.(.{1,40})\.[0-9a-f]{8}\.part", re.DOTALL)
+# Age in seconds from which a draft is no longer that of a run that goes on.
+_STALE_SECONDS = 86_400
 # Files that are complete and replace others at the end of `all_or_none`.
 _DRAFTS: ContextVar[dict[Path, Path] | None] = ContextVar("drafts", default=None)
 
@@ -110,6 +117,16 @@ def all_or_none() -> Iterator[Mapping[Path, Path]]:
         _DRAFTS.reset(outer)
         for draft in drafts:
             draft.unlink(missing_ok=True)
+
+
+def remove_stale_drafts(folder: Path, names: Iterable[str]) -> None:
+    """Remove drafts of files of these names that a killed run left a day ago or earlier."""
+    starts = {name[:40] for name in names}
+    for draft in folder.glob(".*.part"):
+        named = _DRAFT.fullmatch(draft.name)
+        with suppress(OSError):  # removed by another run, or not ours to remove
+            if named and named.group(1) in starts and time.time() - draft.lstat().st_mtime > _STALE_SECONDS:
+                draft.unlink()
 
 
 def is_written(path: StrPath) -> bool:
@@ -340,11 +357,15 @@ def _insert_arrays(archive: zipfile.ZipFile, tree: Tree) -> None:
 
 def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Read shape, Fortran order and dtype from the header of a `.npy` file."""
-    major = npy.read_magic(file)[0]
+    start = file.tell()
+    head = BytesIO(file.read(_MAX_HEADER))  # as long as NumPy accepts: it may claim 4 GiB, which would be set aside
+    major = npy.read_magic(head)[0]
     try:
-        return npy.read_array_header_1_0(file) if major == 1 else npy.read_array_header_2_0(file)
+        header = npy.read_array_header_1_0(head) if major == 1 else npy.read_array_header_2_0(head)
     except MemoryError as error:  # raised by Python's parser for excessive nesting
         raise ValueError("the header of an array is damaged") from error
+    file.seek(start + head.tell())
+    return header
 
 
 def array_of(content: bytes, name: str) -> NDArray[Any]:

@@ -95,7 +95,9 @@ def settings_help(declared: Mapping[str, Parameter]) -> str:
 
 def check_folder(folder: Path) -> None:
     """Raise if a folder is not writable, before any computation and without creating it."""
-    place = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    place = next(place for place in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(place))
+    if not place.exists():
+        raise ContentError(f"{place} is a link to a folder that does not exist: create that, or remove the link")
     if not place.is_dir():
         raise ContentError(f"{place} is a file: give a folder for the results")
     if not os.access(place, os.W_OK):

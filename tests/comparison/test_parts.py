@@ -328,7 +328,7 @@ def test_planned_power_matches_the_rejection_rate_of_comparisons():
     quick = Settings(landmarks=60, rank=5, permutations=199, significance=0.05)
     pilot = compare(drawn(50, 1.5), drawn(50, 1.5), quick)
     planned = pilot.planned_power(40, elongation_ratio=1.15)
-    hits = [compare(drawn(40, 1.5), drawn(40, 1.5 * 1.15), quick).scale.rejected for _ in range(120)]
+    hits = [compare(drawn(40, 1.5), drawn(40, 1.5 * 1.15), quick).scale.rejected for _ in range(60)]
     assert 0.3 < planned < 0.95
     assert abs(np.mean(hits) - planned) < 0.13
     assert pilot.planned_power(40, draws=100) < 0.12

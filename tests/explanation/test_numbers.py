@@ -40,6 +40,11 @@ def result(request):
     return CASES[request.param]()
 
 
+@pytest.fixture(scope="module")
+def explanation(result):
+    return explain(result)
+
+
 def numbers(text):
     return set(NUMBER.findall(text))
 
@@ -77,8 +82,8 @@ def test_methods_and_files_have_numbers_of_the_table(result):
             assert row[name] == (pytest.approx(value, rel=1e-12) if np.isfinite(value) else None)
 
 
-def test_the_report_has_numbers_of_its_tables(result):
-    explanation = explain(result)
+@pytest.mark.usefixtures("blank_figures")
+def test_the_report_has_numbers_of_its_tables(result, explanation):
     page = report_html(explanation)
     for row in estimate_rows(result):
         assert "".join(f"<td>{cell}</td>" for cell in row) in page
@@ -92,8 +97,7 @@ def test_the_report_has_numbers_of_its_tables(result):
     assert numbers(method) <= known(result) | set(map(str, (QUICK.permutations, QUICK.seed, QUICK.test_level)))
 
 
-def test_figures_have_numbers_of_the_table(result):
-    explanation = explain(result)
+def test_figures_have_numbers_of_the_table(result, explanation):
     drawn = [answer_figure(result, headline(result)), component_distributions(explanation), typical_figure(explanation)]
     texts = [text for figure in drawn for axis in figure.axes for text in (axis.get_title(), axis.get_title("left"))]
     assert any("adjusted p" in text for text in texts)

@@ -293,16 +293,16 @@ def test_vector_files_are_read_by_geopandas(tmp_path, ending, monkeypatch):
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_a_thousand_polygons_survive_a_round_trip(tmp_path, name):
+def test_hundreds_of_polygons_survive_a_round_trip(tmp_path, name):
     rng = np.random.default_rng(0)
-    curves = [curve * 8 + rng.uniform(20, 1000, 2) for curve in blobs(1000, 60, seed=1)]
-    features = pd.DataFrame({"image": "i.png", "label": ["a", "b"] * 500, "class": ["0", "1"] * 500})
+    curves = [curve * 8 + rng.uniform(20, 1000, 2) for curve in blobs(300, 60, seed=1)]
+    features = pd.DataFrame({"image": "i.png", "label": ["a", "b"] * 150, "class": ["0", "1"] * 150})
     Image.new("L", (1100, 1050)).save(tmp_path / "i.png")
     write_curves(tmp_path / name, CurveTable(Ensemble(curves, name="i"), features), layout=WRITTEN[name])
     again = read_curves(tmp_path / name)
     before, after = (shapely.make_valid([shapely.Polygon(one) for one in some]) for some in (curves, again.ensemble))
     shared = shapely.area(shapely.intersection(before, after)) / shapely.area(shapely.union(before, after))
-    assert len(again.ensemble) == 1000
+    assert len(again.ensemble) == 300
     assert shared.min() >= 0.999
     column = next(column for column in ("label", "category", "class") if column in again.features)
     assert again.features[column].nunique() == 2

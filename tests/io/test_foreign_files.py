@@ -119,6 +119,14 @@ def test_the_same_objects_in_several_frames_count_once(tmp_path, place):
     )
 
 
+def test_slices_in_the_default_names_of_imagej_are_frames(tmp_path):
+    rois = [roi(curve + 0.2 * z, f"{z:04d}-0012-{i:04d}") for z in (1, 2) for i, curve in enumerate(RINGS)]
+    found, said = ensemble(roi_zip(tmp_path / "x.zip", rois))
+    assert (len(found), "those of slice 1 are used" in said[0]) == (6, True)
+    named = [roi(curve, f"0012-{i:04d}") for i, curve in enumerate(RINGS)]  # of one image
+    assert ensemble(roi_zip(tmp_path / "y.zip", named))[1] == []
+
+
 def test_other_objects_in_other_frames_all_count(tmp_path):
     rois = [roi(curve + 400 * frame, "", t_position=frame + 1) for frame in range(2) for curve in RINGS]
     found, said = ensemble(roi_zip(tmp_path / "x.zip", rois))
@@ -354,10 +362,16 @@ def test_labels_stored_as_colors_are_labels(tmp_path):
     indices.save(tmp_path / "voc.png")
     found, said = ensemble(tmp_path / "voc.png")
     assert (len(found), said) == (expected, ["note: voc.png holds labels and is not segmented"])
+    classes = np.array([(0, 0, 0), (128, 0, 0), (0, 128, 0)], np.uint8)[np.where(plane > 0, 1 + plane % 2, 0)]
+    Image.fromarray(classes).save(tmp_path / "classes.png")
+    assert len(ensemble(tmp_path / "classes.png")[0]) == expected
     photo = np.random.default_rng(0).integers(0, 255, (60, 60, 3), np.uint8)
     from napari_shape_ensembles.outlines.recognise import labels_of_colours
 
     assert labels_of_colours(photo) is None
+    ring = np.zeros((40, 40, 3), np.uint8)
+    ring[10:30, 10:30], ring[12:28, 12:28] = (255, 0, 0), 200  # a line around an object
+    assert labels_of_colours(ring) is None
 
 
 def test_outlines_recognize_labels_also_with_many_specks():
@@ -398,6 +412,16 @@ def test_compression_without_its_codec_is_read_otherwise_or_named(tmp_path, monk
     if pytest.importorskip("importlib.util").find_spec("imagecodecs") is None:
         with pytest.raises(ValueError, match=r"r01-a\.tif: is compressed \(LZW\).*: pip install imagecodecs"):
             read_image(FILES / "r01-a.tif")
+
+
+def test_compression_that_only_a_newer_python_decodes_is_named(tmp_path, monkeypatch):
+    def missing(*_, **__):
+        raise ImportError("No module named 'compression'")
+
+    tifffile.imwrite(tmp_path / "a.tif", np.zeros((2, 9, 9), np.uint8), compression="zlib")
+    monkeypatch.setattr(tifffile.TiffFile, "asarray", missing)
+    with pytest.raises(ValueError, match=r"a\.tif: is compressed .*: pip install imagecodecs"):
+        read_image(tmp_path / "a.tif", plane=(1,))
 
 
 def test_zero_is_white_only_where_it_is(tmp_path):
@@ -562,6 +586,21 @@ def test_degrees_are_not_pixels(tmp_path):
         ValueError, match=r"x\.geojson: its outlines measure 0\.0\d+ in the median, which may be degrees"
     ):
         read_curves(tmp_path / "x.geojson")
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [(("x_deg", "y_deg"), "in degrees"), (("x [°]", "y [°]"), "in degrees"), (("x_nm", "y_um"), "different units"),
+     (("x_um", "y [µm]"), "")],
+)  # fmt: skip
+def test_columns_of_other_units_are_refused(tmp_path, names, words):
+    rows = [(number, *point[::-1]) for number, curve in enumerate(RINGS) for point in curve]
+    pd.DataFrame(rows, columns=["id", *names]).to_csv(tmp_path / "x.csv", index=False)
+    if not words:
+        assert read_curves(tmp_path / "x.csv").ensemble.unit == "µm"
+        return
+    with pytest.raises(ValueError, match=rf"x\.csv: its columns? .*{words}"):
+        read_curves(tmp_path / "x.csv")
 
 
 def test_integers_said_to_be_labels_are_labels(tmp_path):

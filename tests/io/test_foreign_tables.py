@@ -119,6 +119,11 @@ def test_what_stays_ambiguous_is_asked_for_by_name(tmp_path):
     two = table("frame", "id").assign(row=np.random.default_rng(0).random(480), column=np.arange(480) % 7)
     with pytest.raises(ValueError, match="row, column and y, x are different positions"):
         read(tmp_path, two)
+    for wrong in ("x", ["x"], ["item", "y"]):
+        with pytest.raises(ValueError, match=r"x\.csv: curve_column: [xy] holds coordinates"):
+            read(tmp_path, table("recording", "item"), curve_column=wrong)
+    with pytest.raises(ValueError, match="has no column 3"):
+        read(tmp_path, table("recording", "item"), curve_column=3)
     assert_all(read(tmp_path, table("recording", "item"), curve_column="Recording, item"))
     assert_all(read(tmp_path, table("recording", "item"), curve_column=["Recording", "item"]))
     assert_all(read(tmp_path, table("recording", "item"), curve_column="recording, item, Item"))  # named twice

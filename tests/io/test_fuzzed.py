@@ -58,6 +58,11 @@ def write_tiff(path):
     tifffile.imwrite(path, np.arange(64, dtype=np.uint8).reshape(8, 8), ome=True, metadata=metadata)
 
 
+def write_seg(path):
+    held = {"masks": np.eye(9, dtype=np.uint16), "filename": "x", "flows": [np.ones((2, 3)), None], "n": np.int64(3)}
+    np.save(path, held, allow_pickle=True)
+
+
 def write_png(path):
     imageio.imwrite(path, np.arange(64, dtype=np.uint8).reshape(8, 8))
 
@@ -172,6 +177,7 @@ KINDS = {
     "x.txt": (text(TXT), read_curves),
     "comparison.npz": (write_comparison, Comparison.load),
     "x.toml": (lambda path: save_settings(path, Settings()), load_settings),
+    "x_seg.npy": (write_seg, read_image),
     "x.tif": (write_tiff, read_image),
     "x.png": (write_png, read_image),
     "x.ang": (text(ANG), read_grains),

@@ -229,6 +229,7 @@ HOSTILE = {
     "pages.tif": (tif_of_pages, "holds more than 1000 pages: save one plane"),
     "circle.tif": (tif_in_a_circle, "form a cycle"),
     "regions.zip": (regions, "would take .* GiB of memory"),
+    "header.npy": (lambda path: path.write_bytes(b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b" " * 10**6), "damaged"),
     "hole.npy": (npy_with_a_hole, "would take .* GiB of memory"),
     "blank.tps": (lambda path: path.write_text("LM=1\n1 2\nPOINTS=3\n" + "\n" * 60_000 + "x"), "damaged|holds no"),
     "blanks.tps": (lambda path: path.write_text("POINTS=3\n" + " \n" * 100_000 + "LM=" * 9), "points follow|holds no"),

@@ -18,6 +18,9 @@ to_r = pytest.importorskip("rdata.conversion.to_r", reason="writes files of R")
 
 CURVES = blobs(4, 40)  # (row, column)
 OF_R = [curve[:, ::-1] * (1, -1) for curve in CURVES]  # x to the right, y up
+# saveRDS(array(…, dimnames=list(NULL, c("x", "y"), c("a", "b"))), ascii=TRUE, compress=FALSE)
+OF_R_ITSELF = """A 3 262658 197888 5 UTF-8 526 16 0 6 6 0 0 0 -4 -4 0 3 3 0 0 0 -8 -8 1026 1 262153 3 dim 13 3 4 2 2
+1026 1 262153 8 dimnames 19 3 254 16 2 262153 1 x 262153 1 y 16 2 262153 1 a 262153 1 b 254"""
 NAMES = ["whisky", "beer", "brahma", "caney"]
 
 
@@ -69,6 +72,9 @@ def test_lists_of_matrices_and_landmark_arrays_are_read(tmp_path):
     found = read_curves(saved(tmp_path / "b.RData", wings=stacked)).ensemble
     assert found.ids.tolist() == [1, 2, 3, 4]
     np.testing.assert_allclose(found[1], CURVES[1])
+    (tmp_path / "c.rds").write_text("\n".join(OF_R_ITSELF.split()) + "\n", encoding="utf-8")
+    found = read_curves(tmp_path / "c.rds").ensemble
+    assert (found.ids.tolist(), found.features["area"].tolist()) == (["a", "b"], [24.0, 24.0])
 
 
 def test_open_curves_of_momocs_are_counted(tmp_path):

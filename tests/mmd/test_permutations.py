@@ -203,7 +203,7 @@ def test_cancelled_work_starts_no_further_blocks(monkeypatch):
 
     with reporting(stop=stop), pytest.raises(Stopped):
         combined_mmd_test({"": halves(points(20_000, 3))}, permutations=400)
-    assert len(begun) <= before[0] + 5  # of 79; the time to cancel is measured by benchmarks/two_sample.py
+    assert len(begun) <= before[0] + 5  # of 79
 
 
 def test_nested_runs_restore_the_thread_limits():
@@ -332,7 +332,7 @@ def test_single_points_are_permuted_if_bins_do_not_help():
 @pytest.mark.parametrize("arranged", ["at random", "in order"])
 def test_the_level_holds_with_bins(arranged):
     rng, wrong = np.random.default_rng(1), 0
-    for seed in range(400):
+    for seed in range(200):
         z = rng.normal(size=(200, 2))
         if arranged == "in order":  # as for objects sorted by size
             halved = rng.permutation(200) < 100
@@ -343,7 +343,7 @@ def test_the_level_holds_with_bins(arranged):
             kernels={"b": "mean"}, bins=50, permutations=99, significance=0.1, seed=seed,
         )  # fmt: skip
         wrong += test.p_value <= 0.1
-    assert 20 <= wrong <= 62  # 40 ± 3.7 standard deviations
+    assert 5 <= wrong <= 35  # 20 ± 3.7 standard deviations
 
 
 def test_labelings_drawn_by_compiled_code_are_equally_likely():

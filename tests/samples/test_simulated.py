@@ -36,26 +36,25 @@ DIFFERENCES = {
 each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__, scope="module")
 
 
-# The seed is always given: `cache` keeps calls with and without a default apart.
 @cache
-def drawn(sample, seed):
-    return sample(seed)
+def drawn(sample):
+    return sample()
 
 
 @cache
-def outlines(sample, seed):
+def outlines(sample):
     """Both ensembles of a sample, with default settings throughout."""
-    return drawn(sample, seed).ensembles()
+    return drawn(sample).ensembles()
 
 
 @cache
-def compared(sample, seed):
-    return compare(*outlines(sample, seed))
+def compared(sample):
+    return compare(*outlines(sample))
 
 
 @each_sample
 def test_a_pair_is_two_images_of_equal_pixel_size_in_micrometers(sample):
-    pair = drawn(sample, 0)
+    pair = drawn(sample)
     assert pair.kind == "image"
     assert pair.a.shape == pair.b.shape == (1024, pair.width)
     assert (pair.unit, pair.source, pair.licence) == ("µm", "simulated", "")
@@ -65,18 +64,19 @@ def test_a_pair_is_two_images_of_equal_pixel_size_in_micrometers(sample):
 
 @each_sample
 def test_a_pair_states_that_it_is_simulated_but_not_the_result(sample):
-    pair = drawn(sample, 0)
+    pair = drawn(sample)
     assert pair.title.startswith("Simulated: ")
     assert all(name.startswith("Simulated ") for name in pair.names)
     assert not any(word in pair.title for word in ("differ", "∧", "undulation", "scale"))
 
 
 @each_sample
-def test_a_sample_is_reproducible(sample):
-    one, again = sample(0, side=256), sample(side=256)
+def test_a_sample_is_reproducible_and_depends_on_its_seed(sample):
+    one, again, other = sample(0, side=256), sample(side=256), sample(1, side=256)
     assert one.a.shape == one.b.shape == (256, 256)
     np.testing.assert_array_equal(one.a, again.a)
     np.testing.assert_array_equal(one.b, again.b)
+    assert not np.array_equal(one.a, other.a)
 
 
 @each_sample
@@ -87,13 +87,8 @@ def test_an_image_without_room_for_objects_is_refused(sample):
 
 
 @each_sample
-def test_another_seed_gives_another_pair(sample):
-    assert not np.array_equal(drawn(sample, 0).a, drawn(sample, 1).a)
-
-
-@each_sample
 def test_gray_levels_and_noise_are_equal_in_both_images(sample):
-    dark, bright, noise = np.transpose([_levels(image) for image in (drawn(sample, 0).a, drawn(sample, 0).b)])
+    dark, bright, noise = np.transpose([_levels(image) for image in (drawn(sample).a, drawn(sample).b)])
     np.testing.assert_allclose(dark[1], dark[0], rtol=0.05)
     np.testing.assert_allclose(bright[1], bright[0], rtol=0.03)
     np.testing.assert_allclose(noise[1], noise[0], rtol=0.05)
@@ -110,25 +105,24 @@ def _levels(image):
 
 @each_sample
 def test_nearly_every_object_is_found(sample):
-    for ensemble in outlines(sample, 0):
+    for ensemble in outlines(sample):
         area = ensemble.features["area"]
         assert 150 < len(ensemble) < 400
         assert (area < np.median(area) / 8).sum() <= 3
 
 
-@pytest.mark.parametrize("seed", [0, 1])
 @each_sample
-def test_the_default_settings_give_the_row_that_the_page_counts(sample, seed):
+def test_the_default_settings_give_the_row_that_the_page_counts(sample):
     """Nearly always that of the sample: at a level of 0.05 not with every seed, and the page says with which not."""
     stored = {found["sample"]: found["rows"] for found in json.loads(STORED.read_text(encoding="utf-8")).values()}
     rows = stored[sample.__name__]
     assert sum(row != ROWS[sample] for row in rows) <= binom.isf(0.001, len(rows), 0.05)
-    assert compared(sample, seed).case == rows[seed]
+    assert compared(sample).case == rows[0]
 
 
 @each_sample
 def test_p_values_of_the_first_pair_are_far_from_the_level(sample):
-    verdict = compared(sample, 0)
+    verdict = compared(sample)
     assert verdict.case == ROWS[sample]
     for test in (verdict.undulation, verdict.scale):
         assert test.p_value <= 0.003 or test.p_value > 0.05
@@ -137,16 +131,16 @@ def test_p_values_of_the_first_pair_are_far_from_the_level(sample):
 @each_sample
 def test_only_the_simulated_difference_is_reported(sample):
     named, words = DIFFERENCES[sample]
-    found = compared(sample, 0)
+    found = compared(sample)
     assert (*differing(found.scale), *differing(found.undulation)) == named
     assert words in " ".join(explain(found).sentences())
 
 
-@pytest.mark.parametrize(("seed", "archetype"), [(1, "random"), (2, "random"), (3, "mean")])
+@pytest.mark.parametrize(("seed", "archetype"), [(1, "random"), (3, "mean")])
 @each_sample
 def test_the_row_is_independent_of_the_archetype(sample, seed, archetype):
     settings = Settings(landmarks=100, seed=seed, archetype=archetype, permutations=499)
-    assert compare(*outlines(sample, 0), settings).case == ROWS[sample]
+    assert compare(*outlines(sample), settings).case == ROWS[sample]
 
 
 @pytest.mark.parametrize("roughness", [0.0, 0.016, 0.05])

@@ -235,3 +235,13 @@ def test_frames_of_one_file_open_as_layers_of_their_own(tmp_path, viewer):
     layers = viewer.open(tmp_path / "movie.curves.csv", plugin=PLUGIN)
     assert [layer.name for layer in layers] == ["movie frame 1", "movie frame 2"]
     assert [len(layer.data) for layer in layers] == [8, 8]
+
+
+def test_masks_of_cellpose_are_labels_and_plain_arrays_are_left_to_napari(tmp_path):
+    masks = np.arange(12, dtype=np.uint16).reshape(3, 4)
+    np.save(tmp_path / "a_seg.npy", {"masks": masks, "filename": "a.tif"}, allow_pickle=True)
+    np.save(tmp_path / "b_seg.npy", masks)
+    ((found, options, kind),) = reader(str(tmp_path / "a_seg.npy"))(str(tmp_path / "a_seg.npy"))
+    np.testing.assert_array_equal(found, masks)
+    assert (options["name"], kind) == ("a_seg", "labels")
+    assert reader(str(tmp_path / "b_seg.npy")) is None

@@ -1,20 +1,28 @@
-"""Outlines of Cellpose (`_cp_outlines.txt`): one object per line, "x,y,x,y,…".
+"""Outlines of Cellpose (`_cp_outlines.txt`): one object per line, "x,y,x,y,…"; and its masks (`_seg.npy`).
 
 Cellpose lists the outermost pixels of each object, half a pixel inside its boundary; so these chains of pixels are
 filled again and traced, as its masks would be.
 """
 
+import os
 import re
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from skimage.draw import polygon
 
 from .._types import Real
-from ..archive import StrPath
-from ..budget import budget, reserve_curves, reserve_labels
+from ..archive import ContentError, StrPath, errors_named, npy_header, opened
+from ..budget import budget, reserve, reserve_curves, reserve_labels
 from ..outlines.reasons import Reason
 from .curve_table import Found, positions
 from .masks import outline_of_mask
+from .pickled import Call, array_in, parsed_pickle
+
+#: End of the names of files in which Cellpose keeps its masks, with all else that it knows of an image.
+SEG = "_seg.npy"
 
 _FEW = Reason("objects of a few pixels")
 _LINE = re.compile(r"-?\d+(\.0)?(,-?\d+(\.0)?){5,}")
@@ -62,3 +70,36 @@ def _filled(chain: Real, found: Found) -> Real | None:
         mask[polygon(rows, columns, shape)] = True
         mask[rows, columns] = True
     return outline_of_mask(found, mask, (int(corner[0]), int(corner[1])))
+
+
+def is_seg(path: StrPath) -> bool:
+    """Whether a file is of masks of Cellpose by its name, and holds Python objects, as these do."""
+    if not str(path).lower().endswith(SEG):
+        return False
+    with opened(path) as file, suppress(ValueError):
+        return npy_header(file)[2].hasobject
+    return False
+
+
+def read_seg(path: StrPath) -> NDArray[Any]:
+    """Return the masks in a `_seg.npy`, of one plane or a stack.
+
+    Raises
+    ------
+    ValueError
+        For a file that is damaged, or holds other Python objects.
+    """
+    with errors_named(path, "file of Cellpose"), opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        reserve(size)
+        npy_header(file)
+        saved = parsed_pickle(file.read(size))  # an array with one object in it, a dictionary
+        *_, items = saved.state if isinstance(saved, Call) and isinstance(saved.state, tuple) else [None]
+        held = items[0] if isinstance(items, list) and len(items) == 1 else None
+        masks = array_in(held.get("masks")) if isinstance(held, dict) else None
+        if masks is None:
+            raise ContentError(
+                "holds Python objects, which are not read unless they are masks of Cellpose: export the masks or the "
+                "image as PNG or TIFF"
+            )
+        return masks

@@ -133,6 +133,8 @@ def roles_of(frame: "pd.DataFrame", curve_columns: Sequence[str] = ()) -> Roles:
     if missing := [name for name in curve_columns if name not in frame]:
         raise ContentError(f"has no column {missing[0]}; its columns are {_columns(frame)}")
     row, column = _coordinates(frame, names)
+    if coordinates := [name for name in curve_columns if name in (row, column)]:
+        raise ContentError(f"curve_column: {coordinates[0]} holds coordinates; give the column that identifies a curve")
     vertex = next((names[name] for name in _VERTICES if name in names and names[name] not in curve_columns), "")
     others = [name for name in frame.columns if name not in (row, column, vertex)]
     vertices = frame[[row, column]].to_numpy(dtype=np.float64)

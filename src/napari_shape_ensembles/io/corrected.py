@@ -15,6 +15,7 @@ from ..archive import ContentError, StrPath, errors_named, write_bytes
 from ..inspection import CorrectedLabels
 from ..inspection.correcting import CorrectedStack
 from .calibration import Calibration, StackAxes, read_axes, read_calibration
+from .cellpose import SEG
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,6 +184,11 @@ def write_labels(
     if sized and ending not in _TIFF_SUFFIXES:
         raise ContentError(f"{ending} cannot store the pixel size, {calibration}: save the labels as .tif")
     file = BytesIO()
+    if path.name.lower().endswith(SEG):
+        raise ContentError(
+            f"{path.name}: Cellpose keeps more than labels in a file of this name: save them as .tif or .png, which it "
+            "opens by File > Load masks"
+        )
     if ending == ".npy":
         np.save(file, labels)
     elif ending == ".png":

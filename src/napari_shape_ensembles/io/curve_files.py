@@ -169,7 +169,11 @@ def read_curves(
     """
     kind = _format(path)
     if curve_column is not None:
-        curve_column = ", ".join([curve_column] if isinstance(curve_column, str) else map(str, curve_column))
+        curve_column = ", ".join(
+            map(str, curve_column)
+            if np.iterable(curve_column) and not isinstance(curve_column, str)
+            else [str(curve_column)]
+        )
     if curve_column is not None and kind.read not in (_CSV, _PARQUET):
         raise ContentError(f"{Path(path).name}: curve_column applies only to tables (.csv, .tsv, .parquet)")
     read = kind.read if curve_column is None else partial(kind.read, curve_column=curve_column)

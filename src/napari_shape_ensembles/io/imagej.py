@@ -159,10 +159,12 @@ def _is_outline(roifile: Any, roi: Any) -> bool:
 
 
 def _places(roi: Any) -> dict[str, str]:
-    """Return where in a stack a region lies, counted from 1; a plain stack has positions only."""
+    """Return where in a stack a region lies, counted from 1; a plain stack has positions, or only default names."""
     named = {"channel": roi.c_position, "slice": roi.z_position, "frame": roi.t_position}
     known = {name: str(place) for name, place in named.items() if place > 0}
-    return known or ({"slice": str(roi.position)} if roi.position > 0 else {})
+    named_by = re.fullmatch(r"(\d{4,})-\d{4,}-\d{4,}", str(roi.name))  # slice, row, column
+    place = roi.position or int(named_by.group(1) if named_by else 0)
+    return known or ({"slice": str(place)} if place > 0 else {})
 
 
 def _value(words: str | None, *, own: bool) -> Any:

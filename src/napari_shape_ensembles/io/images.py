@@ -3,6 +3,7 @@
 import math
 import os
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from ..archive import ContentError, StrPath, errors_named, npy_header, opened
 from ..budget import budget, reserve_pixels
 from ..outlines.recognise import content_of
 from .calibration import Calibration, read_calibration
+from .cellpose import read_seg
 from .image_parts import plane_of_stack, shape_of_plane
 from .spatialdata_store import is_spatialdata
 from .vendor_images import VENDORS, chosen_image, count_scenes, read_scene
@@ -152,11 +154,12 @@ def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> ND
     if ending == ".npy":
         with opened(path) as file:
             shape, _, dtype = npy_header(file)
-        if dtype.hasobject:
-            raise ContentError("holds Python objects, which are not read: export the masks or the image as PNG or TIFF")
+        masks = read_seg(path) if dtype.hasobject else None
+        shape, dtype = (shape, dtype) if masks is None else (masks.shape, masks.dtype)
         reserve_pixels(shape_of_plane(shape, plane) if len(shape) > 2 else shape, dtype.itemsize)
         # Of a stack, only the plane is read.
-        return np.array(plane_of_stack(np.load(path, "r" if plane else None, allow_pickle=False), plane))
+        stack = masks if masks is not None else np.load(path, "r" if plane else None, allow_pickle=False)
+        return np.array(plane_of_stack(stack, plane))
     if ending in _TIFF:
         return _tiff_pixels(path, size, plane)
     import imageio.v3 as imageio
@@ -215,19 +218,14 @@ def _tiff_pixels(path: StrPath, size: int, plane: tuple[int, ...]) -> NDArray[An
         is_mapped, is_paged = series.dataoffset is not None, len(series) == math.prod(axes)
         if not plane or not (is_mapped or is_paged):
             reserve_pixels(series.shape, series.dtype.itemsize)
-            try:
-                pixels = series.asarray()
-            except ValueError as error:
-                if "imagecodecs" not in str(error):
-                    raise
-                pixels = _without_codec(path, series, error)
-            return _dark_at_zero(plane_of_stack(pixels, plane), series)
+            return _dark_at_zero(plane_of_stack(_decoded(path, series, series.asarray), plane), series)
         reserve_pixels(shape, series.dtype.itemsize)
         if is_mapped:  # uncompressed and in one piece
             stack = tifffile.memmap(path, series=number, level=0, mode="r")
             pixels = np.array(plane_of_stack(stack, plane), series.dtype.newbyteorder("="))
         else:
-            pixels = np.asarray(tiff.asarray(key=int(np.ravel_multi_index(plane, axes)), series=number)).reshape(shape)
+            page = int(np.ravel_multi_index(plane, axes))
+            pixels = _decoded(path, series, lambda: tiff.asarray(key=page, series=number)).reshape(shape)
         return _dark_at_zero(pixels, series)
 
 
@@ -257,14 +255,20 @@ def _images_of(tiff: Any) -> list[tuple[int, Any]]:
     return images
 
 
-def _without_codec(path: StrPath, series: Any, error: ValueError) -> NDArray[Any]:
-    """Read the pixels of a TIFF with Pillow, whose compression tifffile decodes only with a further package.
+def _decoded(path: StrPath, series: Any, read: Callable[[], Any]) -> NDArray[Any]:
+    """Return the pixels that tifffile reads; where their compression needs a further package, read them with Pillow.
 
     Raises
     ------
     ValueError
         For a stack or a compression that Pillow does not know either, with the remedy.
     """
+    try:
+        return np.asarray(read())
+    except (ValueError, ImportError) as missing:  # of Zstandard, in the standard library from Python 3.14 on
+        if not isinstance(missing, ImportError) and "imagecodecs" not in str(missing):
+            raise
+        error = missing
     from PIL import Image
 
     name = series.keyframe.compression.name

@@ -74,6 +74,8 @@ def write_objects(
        id    image  area
     0   0  field 1   4.0
     """
+    if not isinstance(source, Comparison | Experiment | Ensemble):
+        raise TypeError(f"write_objects takes a Comparison, an Experiment or an Ensemble, not {type(source).__name__}")
     path = Path(path)
     check_ending(path)
     path.parent.mkdir(parents=True, exist_ok=True)

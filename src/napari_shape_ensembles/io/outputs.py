@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..archive import ContentError, all_or_none, file_checksum, write_bytes
+from ..archive import ContentError, all_or_none, file_checksum, remove_stale_drafts, write_bytes
 
 #: File name of the manifest.
 OUTPUT_MANIFEST = ".shape-ensembles.json"
@@ -87,6 +87,7 @@ def recording_outputs(folder: Path, names: Iterable[str], earlier: Iterable[str]
         write_bytes(folder / OUTPUT_MANIFEST, f"{text}\n".encode())
     for name in outdated:
         (folder / name).unlink()
+    remove_stale_drafts(folder, [*files, *planned, OUTPUT_MANIFEST])
 
 
 def is_result(path: Path) -> bool:

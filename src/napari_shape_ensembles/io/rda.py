@@ -53,9 +53,10 @@ def _sets(held: Any, name: str) -> Iterator[tuple[str, list[Any], list[Any], dic
             columns = {str(column): values.tolist() for column, values in factors.items()} if fits else {}
             yield name, curves, ids, columns, why or inner
         return
-    if isinstance(held, np.ndarray) and held.ndim == 3 and held.shape[1] == 2 and held.dtype.kind in "iuf":
+    if getattr(held, "ndim", 0) == 3 and held.shape[1] == 2 and held.dtype.kind in "iuf":
         curves = list(np.moveaxis(np.asarray(held, dtype=np.float64), 2, 0))
-        yield name, curves, list(range(1, len(curves) + 1)), {}, ""
+        names = getattr(held, "coords", {}).get("dim_2", range(1, len(curves) + 1))  # of an array with dimnames
+        yield name, curves, np.asarray(names).tolist(), {}, ""
         return
     if not isinstance(held, Mapping | list):
         return

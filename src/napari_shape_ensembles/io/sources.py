@@ -27,6 +27,7 @@ from ..parameters import parameters_of
 from ..progress import as_part, report
 from ..words import account_of, counted, listed
 from .calibration import Calibration
+from .cellpose import SEG
 from .content import unpacked
 from .curve_files import FORMATS, format_of, read_curves
 from .curve_table import FORMAT, CurveTable, feature_text
@@ -47,7 +48,7 @@ from .vendor_images import VENDORS
 
 # In a folder, such files are usually notes, settings and other data rather than outlines.
 _AMBIGUOUS = (*AMBIGUOUS, ".npy", ".h5", ".hdf5")
-_IMAGES = tuple(ending for ending in (*ENDINGS, *MAPS) if ending not in _AMBIGUOUS)
+_IMAGES = (*(ending for ending in (*ENDINGS, *MAPS) if ending not in _AMBIGUOUS), SEG)
 _IN_FOLDERS = (*_IMAGES, ZARR, *(ending for ending in FORMATS if ending not in _AMBIGUOUS))
 
 # What other programs and people add to the name of an image for its labels and outlines, the best ones first.
@@ -90,9 +91,9 @@ class Reading:
     tell: Callable[[str], None] = lambda _: None
 
     def of(self, path: Path) -> "Reading":
-        """Specialize for one file: with its own pixel size, if any; outputs of `segment` are labels."""
+        """Specialize for one file: with its own pixel size, if any; masks of `segment` and Cellpose are labels."""
         # Even if a single object looks like a mask.
-        labels = True if self.labels is None and path.name.lower().endswith(LABELS) else self.labels
+        labels = True if self.labels is None and path.name.lower().endswith((LABELS, SEG)) else self.labels
         if (size := self.pixel_sizes.get(path.resolve())) is None:
             return replace(self, labels=labels)
         outlines = replace(self.settings.outlines, pixel_size=size[0], unit=size[1])
@@ -425,7 +426,7 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
 def _is_grey(path: Path, part: ImagePart) -> bool:
     """Whether a file may hold gray levels, judged by its name and the requested part."""
     name = path.name.lower()
-    image = name.endswith(ENDINGS) and not name.endswith(LABELS)
+    image = name.endswith(ENDINGS) and not name.endswith((LABELS, SEG))
     return (image or is_ome_zarr(path)) and part.value is None and part.feature is None
 
 

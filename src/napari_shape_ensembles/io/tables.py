@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 _VERTEX_COLUMNS = ("id", "vertex", "row", "column")
 _OWN_ROLES = Roles("row", "column", "vertex", ("id",), ())
 _OPEN_KINDS = {"line", "path", "point", "points"}
+_DEGREES = re.compile(r"(?<![a-z])(deg|degrees?|°)\W*$", re.IGNORECASE)
 # Start of a string that a spreadsheet evaluates as a formula, after any number of escaping apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 # Words for a missing number, and copies of the text of a table of another program.
@@ -329,6 +330,11 @@ def _between_gaps(vertices: Real) -> list[Real]:
 
 def _unit_of(frame: "pd.DataFrame", roles: Roles) -> tuple[str, float]:
     """Return the unit of the coordinates, and the pixel size by which they have to be multiplied."""
+    stated = [unit_in(name) for name in (roles.row, roles.column)]
+    if all(stated) and stated[0] != stated[1]:
+        raise ContentError(f"its columns {roles.row} and {roles.column} have different units: save both in one unit")
+    if angle := next((name for name in (roles.row, roles.column) if _DEGREES.search(str(name))), ""):
+        raise ContentError(f"its column {angle} is in degrees: save the coordinates in a unit of length, or in pixels")
     names = {bare_name(name): name for name in frame}
     units: list[Any] = frame[names["unit"]].dropna().astype(str).unique().tolist() if "unit" in names else []
     sizes: list[Any] = frame[names["pixelsize"]].dropna().unique().tolist() if "pixelsize" in names else []

@@ -27,7 +27,7 @@ _MIN_RELATIVE_AREA, _MAX_RELATIVE_AREA = 0.1, 12.0
 # the median.
 _MIN_SPREAD, _MIN_SHARE = np.array([0.4, 0.02, 0.02, 0.01]), np.array([0, 0, 0.2, 0.2])
 # Logistic regression on candidates in the images of mask_corrections in the shared data: weights of the measures and of
-# their squares, and the intercept: `python benchmarks/learning.py --only weights`.
+# their squares, and the intercept: `python tools/train_segmentation.py candidates`.
 _WEIGHTS = {
     "size": (0.027, -0.0320),
     "off size": (-0.220, -0.0320),

@@ -98,7 +98,7 @@ _CANDIDATE_RECIPES = 4
 # Proposals whose objects agree by more than this (F1) are variants of one.
 _VARIANT_F1 = 0.7
 # Weights of the measures, from a ridge regression of F1 on images with manual labels
-# (`python benchmarks/proposals.py weights`, which also prints what they give on images left out).
+# (`python tools/train_segmentation.py proposals`, which also prints what they give on images left out).
 _WEIGHTS = {
     "closed": 0.14,
     "covered": -0.13,

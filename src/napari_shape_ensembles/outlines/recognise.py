@@ -28,8 +28,8 @@ _MAX_COMPONENTS_PER_LABEL = 2
 _MAX_CLASS = 20
 # In flat colors, at least this fraction of pixels are like their neighbors; judged by some of the rows.
 _MIN_FLAT_FRACTION, _EVERY_ROW = 0.7, 8
-# A class that covers this fraction of the border is the background; colors are fewer than this in drawings and masks.
-_MIN_BORDER_FRACTION, _MIN_COLOURS = 0.9, 4
+# A class that covers this fraction of the border is the background; drawings have at most so many colors.
+_MIN_BORDER_FRACTION, _FEW_COLOURS = 0.9, 4
 # The channels (0 to 255) of colored lines differ by more than the first, those of gray pixels by at most the second.
 _MIN_COLOUR_DIFFERENCE, _MAX_GREY_DIFFERENCE = 40, 30
 # Lines drawn on an image cover less than this fraction of it, and vanish after this many erosions.
@@ -237,14 +237,26 @@ def labels_of_colours(pixels: NDArray[Any]) -> NDArray[np.int32] | None:
     codes = (red << 32) | (green << 16) | blue
     border = np.concatenate([codes[0], codes[-1], codes[:, 0], codes[:, -1]])
     values, counts = np.unique(border, return_counts=True)
-    outside = 0 if (codes == 0).any() else int(values[np.argmax(counts)])
+    most = int(values[np.argmax(counts)])
     values, numbers = np.unique(codes, return_inverse=True)
-    if not _MIN_COLOURS < len(values) < pixels.size // (3 * _MIN_COMPONENT_PX):
+    if not 2 < len(values) < pixels.size // (3 * _MIN_COMPONENT_PX):
         return None
+    is_drawing = len(values) <= _FEW_COLOURS  # perhaps, of dark objects with a scale bar: black is not the background
+    outside = most if is_drawing or not (codes == 0).any() else 0
     numbers = np.where(codes == outside, 0, numbers.reshape(codes.shape) + 1)
     if content_of(numbers) not in ("labels", "classes"):
         return None
+    if is_drawing and counts.max() < _MIN_BORDER_FRACTION * len(border):
+        return None
+    if is_drawing and any(_encloses_others(numbers, value) for value in np.unique(numbers[numbers > 0])):
+        return None  # lines around objects
     return objects_of_classes(numbers)
+
+
+def _encloses_others(numbers: Index, value: int) -> bool:
+    """Whether pixels of one value surround some of other values but 0."""
+    inside = ndimage.binary_fill_holes(numbers == value)
+    return bool((inside & (numbers != value) & (numbers > 0)).any())
 
 
 def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDArray[Any] | None, str]:

@@ -15,6 +15,7 @@ from ..comparison import Comparison
 from ..comparison.display import LayerData
 from ..comparison.saved import COMPARISON, EXPERIMENT, REFERENCE
 from ..io import read_comparison_view, read_curves
+from ..io.cellpose import is_seg, read_seg
 from ..io.curve_files import format_of
 from ..io.cvat import is_cvat_zip
 from ..io.drawn import frames_of
@@ -49,6 +50,8 @@ def reader(path: str | Sequence[str]) -> Reader | None:
     """Return a reader of curves, results and orientation maps (EBSD), or None for other files."""
     if all(name.lower().endswith(ENDINGS) for name in paths_of(path)):
         return lambda path: [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]
+    if all(map(is_seg, paths_of(path))):
+        return lambda path: [(read_seg(name), {"name": Path(name).stem}, "labels") for name in paths_of(path)]
     if any(is_archive(name, kind) for name in paths_of(path) for kind in (EXPERIMENT, REFERENCE)):
         return open_in_bench
     if all(is_archive(name, COMPARISON) for name in paths_of(path)) and _is_window_shown():
