@@ -33,7 +33,9 @@ QUANTITIES = {
 _LIMIT = 3.0
 # Logarithms that vary by less (0.1 %) are equal, but for interpolation and rounding.
 _MIN_SPREAD = 1e-3
-# Share of the correlation between means of images that is taken for chance; chosen on made images.
+# Share of the correlation between means of images that is taken for chance; and share of the variances between images,
+# relative to those within, that is taken as common to all terms: the variance of a few images is often estimated as 0
+# by chance, and then images of many outlines would seem unlike.
 _SHRINKAGE = 0.8
 # Deviations of scores below are zero.
 _ROUNDING = 1e-12
@@ -170,9 +172,9 @@ def unlikeness(outlines: Real, numbers: Index, absolute: int | None = None) -> U
         The score is a squared Mahalanobis distance from the mean of all images. The covariance of a mean of n outlines
         is that between images, and 1 / n of that within images. Within images, the many outlines show it well: its
         correlation is shrunk towards none the less there are; between images, the correlation of the means is shrunk
-        by a fixed share, and variances are those of the method of moments. Exchangeable images of equal numbers have
-        exchangeable scores, whatever their distribution, as every step treats all images alike; those of unequal
-        numbers nearly so.
+        by a fixed share, and the variances, those of the method of moments, by the same towards a common ratio to those
+        within images. Exchangeable images of equal numbers have exchangeable scores, whatever their distribution, as
+        every step treats all images alike; those of unequal numbers nearly so.
     """
     units, firsts = len(numbers), np.cumsum(numbers) - numbers
     share = np.repeat(1 / (units * numbers), numbers)
@@ -186,7 +188,11 @@ def unlikeness(outlines: Real, numbers: Index, absolute: int | None = None) -> U
     varying = int((terms.var(axis=0) > _ROUNDING).sum())
     alone = np.maximum(np.diag(products), 0) / max(free, 1)
     within = (free * products / max(free, 1) + varying * np.diag(alone)) / max(free + varying, 1)
-    between = np.maximum(means.var(axis=0, ddof=1) - alone * np.mean(1 / numbers), 0)
+    between = means.var(axis=0, ddof=1) - alone * np.mean(1 / numbers)
+    if (varied := alone > _ROUNDING).any():
+        common = max(float((between[varied] / alone[varied]).mean()), 0) * alone
+        between = np.where(varied, (1 - _SHRINKAGE) * between + _SHRINKAGE * common, between)
+    between = np.maximum(between, 0)
     variance = np.maximum(between + alone / count, _ROUNDING**2)
     weight = 1 / variance
     middle = (means * weight).sum(axis=0) / weight.sum(axis=0)
