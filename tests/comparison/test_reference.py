@@ -78,7 +78,7 @@ def test_p_values_of_one_more_image_are_uniform_for_unequal_numbers_of_outlines(
 
 @pytest.mark.parametrize(("usual", "own", "share"), [(10, 40, 0.05), (40, 10, 0.1)])
 def test_a_score_allows_for_the_number_of_outlines(usual, own, share):
-    """Among means of 40 outlines, that of 10 would mostly be the outermost. No image shows more outlines than a query."""
+    """Among means of 40 outlines, that of 10 would mostly be the outermost; no image shows more than a query."""
     rng, alarms = np.random.default_rng(0), []
     numbers = np.array([usual] * 19 + [own])
     for _ in range(200):
