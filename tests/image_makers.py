@@ -12,7 +12,7 @@ from napari_shape_ensembles import segment
 SPACING = 40
 
 
-def spots(seed=0, *, size=12.0, rows=6, noise=0.05):
+def spots(seed=0, *, size=12.0, rows=4, noise=0.05):
     """Image of bright blobs on a dark background, far from the border and from each other."""
     return _spots(seed, size, rows, noise).copy()
 

@@ -17,6 +17,7 @@ from curve_makers import blobs
 from docks import open_answer, run, set_choices
 from image_makers import spots
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
+from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.task import JobRunner
 
 # Access to layers from another thread and leaked widgets are errors.
@@ -152,6 +153,31 @@ def finished_dock(bare_dock, qtbot):
     set_choices(bare_dock.session.choices, rank=20)
     run(bare_dock, qtbot)
     return bare_dock
+
+
+@pytest.fixture(scope="session")
+def shared_file(tmp_path_factory):
+    """The file of the comparison of `shared_dock`."""
+    return tmp_path_factory.mktemp("shared") / "pair.comparison.npz"
+
+
+@pytest.fixture(scope="session")
+def shared_dock(qapp, shared_file):
+    """The same in a viewer of its own, saved, for tests that only look."""
+    viewer = ViewerModel()
+    for seed, name in ((1, "one"), (2, "two")):
+        viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    dock = AnswerPage(viewer)
+    set_choices(dock.session.choices, permutations=199, landmarks=50, rank=20)
+    task = dock.comparison
+    for start in (task.run, lambda: task.save(shared_file)):
+        start()
+        while task.busy:
+            qapp.processEvents()
+    assert dock.state == "done"
+    assert not task.unsaved
+    yield dock
+    dock.deleteLater()
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,7 @@ def test_a_run_highlights_the_row_and_colors_curves(window, qtbot):
     text = run(dock, qtbot)
     assert dock.results.table.marked() == [dock.result.case] == ["1∧1"]
     assert in_one_line(dock.result) in text
-    for part in ("Undulation", "coarse form", "roughness", "Scale", "not detected", "36 curves, in µm"):
+    for part in ("Undulation", "coarse form", "roughness", "Scale", "not detected", "16 curves, in µm"):
         assert part in text
     layers = [curves_of(viewer, name) for name in ("one", "two")]
     assert layers[0].face_contrast_limits == layers[1].face_contrast_limits
@@ -234,7 +234,7 @@ def test_one_object_is_inconclusive(viewer, qtbot):
     viewer.add_image(np.where(((places >= 10) & (places < 50)).all(axis=0), single, 0), name="single")
     dock = open_answer(viewer, qtbot)
     text = run(dock, qtbot)
-    assert "inconclusive: 36 and 1 curves cannot reach p ≤ 0.0125" in text
+    assert "inconclusive: 16 and 1 curves cannot reach p ≤ 0.0125" in text
     assert dock.results.table.marked() == []
     assert "too few" in text
 

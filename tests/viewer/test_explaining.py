@@ -187,6 +187,7 @@ def test_the_selected_curve_is_from_the_active_layer_or_the_selection(compared, 
     assert compared.selected_row() == 3
 
 
+@pytest.mark.usefixtures("blank_figures")
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -51,52 +51,71 @@ def explorer(finished_dock):
     return finished_dock.curve_window.explorer
 
 
+@pytest.fixture
+def explored(shared_dock):
+    """The dock with a result, the window *Curves* and the layers, for tests that only look and select."""
+    layers = [layer.name for layer in shared_dock.viewer.layers]
+    shared_dock.curve_window.open()
+    yield shared_dock, shared_dock.curve_window.explorer, shared_dock.viewer
+    shared_dock.comparison.selection.pick([])
+    shared_dock.comparison.selection.hover(-1)
+    for layer in shared_dock.viewer.layers:
+        layer.visible = True
+    assert shared_dock.state == "done"
+    assert [layer.name for layer in shared_dock.viewer.layers] == layers
+
+
 # One selection -------------------------------------------------------------------------------------------------
 
 
-def test_curves_selected_in_a_layer_are_highlighted_everywhere(finished_dock, explorer, model):
+def test_curves_selected_in_a_layer_are_highlighted_everywhere(explored):
+    dock, explorer, model = explored
     curves_of(model, "two").selected_data = {3, 5}
-    first = len(finished_dock.result.a)
-    assert selected_rows(finished_dock) == [first + 3, first + 5]
+    first = len(dock.result.a)
+    assert selected_rows(dock) == [first + 3, first + 5]
     assert selected_in_table(explorer) == [first + 3, first + 5]
     assert explorer.scatter.rows.tolist() == [first + 3, first + 5]
     assert "2 curves selected" in explorer.card.numbers.text()
 
 
-def test_rows_selected_in_the_table_are_highlighted_in_both_layers(finished_dock, explorer, model):
-    first = len(finished_dock.result.a)
+def test_rows_selected_in_the_table_are_highlighted_in_both_layers(explored):
+    dock, explorer, model = explored
+    first = len(dock.result.a)
     explorer.table.sortByColumn(3, Qt.SortOrder.DescendingOrder)
     order = explorer.table.curves.order
     assert (
-        finished_dock.result.distances["distance_from_mean"].to_numpy()[order[0]]
-        == finished_dock.result.distances["distance_from_mean"].max()
+        dock.result.distances["distance_from_mean"].to_numpy()[order[0]]
+        == dock.result.distances["distance_from_mean"].max()
     )
     explorer.table.selectRow(0)
     row = int(order[0])
-    assert selected_rows(finished_dock) == [row]
+    assert selected_rows(dock) == [row]
     name, index = ("one", row) if row < first else ("two", row - first)
     assert set(curves_of(model, name).selected_data) == {index}
 
 
-def test_the_selection_is_kept_by_sorting(finished_dock, explorer):
-    finished_dock.comparison.selection.pick([1, 40, 50])
+def test_the_selection_is_kept_by_sorting(explored):
+    dock, explorer, _ = explored
+    dock.comparison.selection.pick([1, 20, 30])
     explorer.table.sortByColumn(3, Qt.SortOrder.AscendingOrder)
-    assert selected_in_table(explorer) == [1, 40, 50]
-    assert selected_rows(finished_dock) == [1, 40, 50]
+    assert selected_in_table(explorer) == [1, 20, 30]
+    assert selected_rows(dock) == [1, 20, 30]
 
 
-def test_clicking_a_point_selects_it_and_shift_adds(finished_dock, explorer, qtbot):
+def test_clicking_a_point_selects_it_and_shift_adds(explored, qtbot):
+    dock, explorer, _ = explored
     plot = explorer.scatter
     plot.resize(400, 300)
-    for row, modifier in ((7, Qt.KeyboardModifier.NoModifier), (60, Qt.KeyboardModifier.ShiftModifier)):
+    for row, modifier in ((7, Qt.KeyboardModifier.NoModifier), (25, Qt.KeyboardModifier.ShiftModifier)):
         x, y = plot.widget_points()[row]
         qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, modifier, QPoint(round(x), round(y)))
     places = plot.widget_points()
-    for row, one in zip((7, 60), selected_rows(finished_dock), strict=True):
+    for row, one in zip((7, 25), selected_rows(dock), strict=True):
         assert np.linalg.norm(places[row] - places[one]) < 2
 
 
-def test_a_lasso_selects_the_points_inside(finished_dock, explorer, qtbot):
+def test_a_lasso_selects_the_points_inside(explored, qtbot):
+    dock, explorer, _ = explored
     plot = explorer.scatter
     plot.resize(400, 300)
     places = plot.widget_points()
@@ -105,7 +124,7 @@ def test_a_lasso_selects_the_points_inside(finished_dock, explorer, qtbot):
     drag(plot, corners)
     expected = (np.abs(places[:, 0] - x0) < 90) & (np.abs(places[:, 1] - y0) < 60)
     assert 1 < expected.sum() < len(places)
-    assert selected_rows(finished_dock) == np.flatnonzero(expected).tolist()
+    assert selected_rows(dock) == np.flatnonzero(expected).tolist()
     drag(plot, [(x0, y0), (x0 + 30, y0 + 1), (x0 + 1, y0 + 2)])
 
 
@@ -145,23 +164,25 @@ def test_clicking_a_curve_selects_it_unless_the_active_layer_is_edited(finished_
     assert selected_rows(finished_dock) == [len(finished_dock.result.a) + 5]
 
 
-def test_shift_dragging_on_the_canvas_selects_the_curves_inside(finished_dock, model):
+def test_shift_dragging_on_the_canvas_selects_the_curves_inside(explored):
+    dock, _, model = explored
     one, two = curves_of(model, "one"), curves_of(model, "two")
     two.visible = False
     centres = np.array([one.data_to_world(curve.mean(axis=0)) for curve in one.data])
     (low_y, low_x), (high_y, high_x) = centres.min(axis=0) - 1, np.median(centres, axis=0)
     corners = [(low_y, low_x), (low_y, high_x), (high_y, high_x), (high_y, low_x)]
     drawn = []
-    finished_dock.comparison.selection.drawing.connect(drawn.append)
+    dock.comparison.selection.drawing.connect(drawn.append)
     press_on_canvas(model, *corners, modifiers=("Shift",))
     expected = np.flatnonzero((centres < (high_y, high_x)).all(axis=1)).tolist()
     assert 1 < len(expected) < len(centres)
-    assert selected_rows(finished_dock) == expected
+    assert selected_rows(dock) == expected
     assert drawn == [True] * 3 + [False]
 
 
-def test_the_curve_under_the_mouse_is_highlighted_in_every_view(finished_dock, explorer, model, qtbot):
-    selection, one = finished_dock.comparison.selection, curves_of(model, "one")
+def test_the_curve_under_the_mouse_is_highlighted_in_every_view(explored, qtbot):
+    dock, explorer, model = explored
+    selection, one = dock.comparison.selection, curves_of(model, "one")
     curves_of(model, "two").visible = False
     move_on_canvas(model, position_inside(one, 4))
     assert selection.hovered_row == 4
@@ -174,7 +195,7 @@ def test_the_curve_under_the_mouse_is_highlighted_in_every_view(finished_dock, e
     assert table.curves.data(place, Qt.ItemDataRole.BackgroundRole) is not None
     table.entered.emit(table.curves.index(7, 0))
     assert selection.hovered_row == table.curves.order[7]
-    assert selected_rows(finished_dock) == []
+    assert selected_rows(dock) == []
     plot = explorer.scatter
     plot.resize(400, 300)
     drag(plot, [plot.widget_points()[9]], kind=QMouseEvent.Type.MouseMove)
@@ -200,7 +221,8 @@ def test_the_camera_moves_only_for_selections_outside_the_canvas(finished_dock, 
     assert model.scene.camera.zoom > zoom
 
 
-def test_curves_cannot_be_dragged(finished_dock, model):
+def test_curves_cannot_be_dragged(explored):
+    _, _, model = explored
     assert not curves_of(model, "one").editable
     assert str(curves_of(model, "one").mode) == "pan_zoom"
 
@@ -232,11 +254,12 @@ def test_reopening_connects_once(finished_dock, model, qtbot):
     assert len(own_callbacks(model.mouse_drag_callbacks)) == 1
 
 
-def test_the_axes_offer_distances_descriptors_and_coordinates(finished_dock, explorer):
+def test_the_axes_offer_distances_descriptors_and_coordinates(explored):
+    dock, explorer, _ = explored
     names = [explorer.x.itemText(index) for index in range(explorer.x.count())]
     assert {"distance from the mean shape", "area (µm²)", "circularity", "undulation t1", "scale ℓ3"} <= set(names)
     explorer.x.setCurrentText("scale ℓ1")
-    np.testing.assert_array_equal(explorer.scatter.points[:, 0], finished_dock.result.l[:, 0])
+    np.testing.assert_array_equal(explorer.scatter.points[:, 0], dock.result.l[:, 0])
 
 
 def test_the_explorer_opens_in_the_viewer_and_again_after_closing(viewer, qtbot):
@@ -266,34 +289,37 @@ def test_the_explorer_floats_on_a_low_screen(viewer, qtbot, comparison, monkeypa
 # The card ------------------------------------------------------------------------------------------------------
 
 
-def test_the_card_shows_the_numbers_of_a_curve_with_their_units(finished_dock, explorer):
-    row = len(finished_dock.result.a) + 2
-    finished_dock.comparison.selection.pick([row])
+def test_the_card_shows_the_numbers_of_a_curve_with_their_units(explored):
+    dock, explorer, _ = explored
+    row = len(dock.result.a) + 2
+    dock.comparison.selection.pick([row])
     text = explorer.card.numbers.text()
-    assert f"<b>two</b>, curve {finished_dock.result.b.ids[2]}" in text
-    assert f"area: {finished_dock.result.b.features['area'].iloc[2]:.4g} µm²" in text
-    assert f"distance from the mean shape: {finished_dock.result.distances['distance_from_mean'].iloc[row]:.4g}" in text
-    assert finished_dock.result.why_unusual(row) in text
+    assert f"<b>two</b>, curve {dock.result.b.ids[2]}" in text
+    assert f"area: {dock.result.b.features['area'].iloc[2]:.4g} µm²" in text
+    assert f"distance from the mean shape: {dock.result.distances['distance_from_mean'].iloc[row]:.4g}" in text
+    assert dock.result.why_unusual(row) in text
 
 
-def test_clicking_a_neighbor_shows_it_in_the_card(finished_dock, explorer, qtbot):
-    finished_dock.comparison.selection.pick([0])
+def test_clicking_a_neighbor_shows_it_in_the_card(explored, qtbot):
+    dock, explorer, _ = explored
+    dock.comparison.selection.pick([0])
     button = explorer.card.buttons[4]
     assert button.side == "B"
     press(button, qtbot)
-    assert selected_rows(finished_dock) == [button.row]
+    assert selected_rows(dock) == [button.row]
 
 
-def test_the_gallery_shows_typical_and_unusual_curves_of_each_image(finished_dock, explorer, qtbot):
-    product = finished_dock.result.distances["distance_from_mean"].to_numpy()
-    first = len(finished_dock.result.a)
-    (usual, unusual), _ = nearest_and_farthest(finished_dock.result)
+def test_the_gallery_shows_typical_and_unusual_curves_of_each_image(explored, qtbot):
+    dock, explorer, _ = explored
+    product = dock.result.distances["distance_from_mean"].to_numpy()
+    first = len(dock.result.a)
+    (usual, unusual), _ = nearest_and_farthest(dock.result)
     assert product[usual].max() <= np.sort(product[:first])[5]
     assert product[unusual[0]] == product[:first].max()
     assert len(explorer.gallery.buttons) == 24
     assert [button.side for button in explorer.gallery.buttons] == ["A"] * 12 + ["B"] * 12
     press(explorer.gallery.buttons[20], qtbot)
-    assert selected_rows(finished_dock) == [explorer.gallery.buttons[20].row]
+    assert selected_rows(dock) == [explorer.gallery.buttons[20].row]
 
 
 # Excluding -----------------------------------------------------------------------------------------------------
@@ -400,8 +426,9 @@ def takes_tab(widget, window):
     return bool(wanted) and widget.isVisibleTo(window) and widget.isEnabled()
 
 
-def test_every_control_is_described(finished_dock, explorer):
-    for parent in (finished_dock, explorer):
+def test_every_control_is_described(explored):
+    dock, explorer, _ = explored
+    for parent in (dock, explorer):
         for kind in (QAbstractButton, QAbstractSpinBox, QComboBox):
             for control in parent.findChildren(kind):
                 name = control.objectName()
@@ -410,8 +437,9 @@ def test_every_control_is_described(finished_dock, explorer):
                 assert control.toolTip() or control.parentWidget().toolTip(), (kind, control.text(), name)
 
 
-def test_every_setting_states_default_and_unit(finished_dock):
-    for name, control in finished_dock.settings_form.controls.items():
+def test_every_setting_states_default_and_unit(explored):
+    dock, _, _ = explored
+    for name, control in dock.settings_form.controls.items():
         assert "Default" in control.toolTip(), name
 
 

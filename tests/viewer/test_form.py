@@ -192,7 +192,7 @@ def test_values_without_control_are_listed_and_kept_until_reset(form, emissions,
     assert emissions == [replace(EVERY, holes=False), form.value]
 
 
-@checked(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@checked(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(recipes(), min_size=1, max_size=3))
 def test_any_recipe_round_trips(form, shown):
     for recipe in shown:

@@ -66,13 +66,13 @@ def inspect(viewer, qtbot):
 
 def test_the_fault_ranks_first_with_its_reasons(inspected):
     viewer, dock = inspected
-    assert text(dock, 0, "label") == "one 37"
+    assert text(dock, 0, "label") == "one 17"
     assert {"First", "Second"} <= {label.text() for label in dock.findChildren(QLabel)}
     assert "large: 5013 px" in text(dock, 0, "why")
-    assert "37 curves" in dock.verdict.text()
-    assert dock.queue.progress.text() == "0 of 73 labels reviewed"
+    assert "17 curves" in dock.verdict.text()
+    assert dock.queue.progress.text() == "0 of 33 labels reviewed"
     layer = viewer.layers["one inspected"]
-    row = layer.features.set_index("id").loc[37]
+    row = layer.features.set_index("id").loc[17]
     assert row["score"] == dock.result.ranking["score"].max()
     assert "large: 5013 px" in row["reasons"]
     assert not row["excluded"]
@@ -89,7 +89,7 @@ def test_clicking_shows_a_curve(make_napari_viewer, qtbot):
     place = table.visualRect(dock.queue.model.index(0, 1)).center()
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
     layer = viewer.layers["one inspected"]
-    index = layer.features.index[layer.features["id"] == 37][0]
+    index = layer.features.index[layer.features["id"] == 17][0]
     assert layer.selected_data == {index}
     assert viewer.layers.selection.active == layer
     np.testing.assert_allclose(camera.center[-2:], layer.data[index].mean(axis=0) * 0.5, atol=2)
@@ -101,12 +101,12 @@ def test_exclusion_is_a_feature_and_can_be_undone(inspected, qtbot):
     layer = viewer.layers["one inspected"]
     colors = np.array(layer.edge_color)
     exclude(dock, 0)
-    assert layer.features.loc[layer.features["excluded"], "id"].tolist() == [37]
-    assert len(layer.data) == 37
+    assert layer.features.loc[layer.features["excluded"], "id"].tolist() == [17]
+    assert len(layer.data) == 17
     assert not np.array_equal(colors, layer.edge_color)
     pressed(dock.again_button, dock, qtbot)
     assert (
-        "Without the excluded: These two images were not found to differ. one (36 curves)" in dock.verdict_again.text()
+        "Without the excluded: These two images were not found to differ. one (16 curves)" in dock.verdict_again.text()
     )
     assert dock.inspection.again.a.dropped[BY_HAND] == 1
     exclude(dock, 0, False)
@@ -167,7 +167,7 @@ def test_a_single_layer_can_be_inspected(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(), name="one")
     dock = opened(viewer, qtbot)
     pressed(dock.run_button, dock, qtbot)
-    assert text(dock, 0, "label") == "37"  # not from a group
+    assert text(dock, 0, "label") == "17"  # not from a group
     assert dock.ranked_with.isVisibleTo(dock)
     assert "without an image" in dock.ranked_with.text()
     assert {"Layer", "Second"} <= {label.text() for label in dock.findChildren(QLabel)}
@@ -300,11 +300,11 @@ def test_a_reopened_dock_shows_the_previous_result(model, qtbot):
     pressed(dock.again_button, dock, qtbot)
 
     def shown(dock):
-        rows = [[text(dock, row, heading) for heading in ("label", "score", "why")] for row in range(73)]
+        rows = [[text(dock, row, heading) for heading in ("label", "score", "why")] for row in range(33)]
         return rows, dock.queue.progress.text(), dock.verdict_again.text()
 
     before = shown(dock)
-    assert before[1] == "1 of 73 labels reviewed: 1 wrong"
+    assert before[1] == "1 of 33 labels reviewed: 1 wrong"
     assert before[2]
     dock.deleteLater()
     qtbot.waitUntil(lambda: not dock.inspection.a.is_connected)

@@ -4,14 +4,18 @@ With larger fonts it needs more.
 """
 
 import pytest
+from napari.qt import get_stylesheet
 from napari.settings import get_settings
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
     QApplication,
     QComboBox,
+    QDockWidget,
     QLabel,
     QLineEdit,
+    QMainWindow,
     QScrollArea,
     QTabBar,
     QTableView,
@@ -20,7 +24,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from docks import in_window, press, set_choices
+from docks import press, set_choices
 from image_makers import spots
 from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
@@ -144,16 +148,18 @@ def small_print(dock, *, large):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_fits_into_320_pixels_and_adapts_to_large_fonts(make_napari_viewer, qtbot, page):
-    viewer = make_napari_viewer(show=True)
-    dock = in_window(viewer, page, "page")
-    dock.window().centralWidget().hide()  # beside a canvas everything is painted by OpenGL, which is slow
+def test_every_page_fits_into_320_pixels_and_adapts_to_large_fonts(model, shown, qtbot, page):
+    dock, frame, window = page(model), QDockWidget(), QMainWindow()
+    frame.setWidget(dock)
+    window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, frame)
     usual = get_settings().appearance.font_size
+    style(window, usual)
+    shown(window, 1200, 900)
     assert_fits(unfolded(dock), qtbot, usual)
     assert_fits(dock, qtbot, LARGE)
     for seed in (1, 2):
         options = {"scale": (0.5, 0.5), "units": ("um", "um"), "name": f"{LONG} {seed}"}
-        viewer.add_image(spots(seed), **options)
+        model.add_image(spots(seed), **options)
     assert_fits(dock, qtbot, LARGE)
     assert_fits(dock, qtbot, usual)
     PAGES[page](dock, qtbot)
@@ -161,9 +167,14 @@ def test_every_page_fits_into_320_pixels_and_adapts_to_large_fonts(make_napari_v
     assert_fits(dock, qtbot, LARGE)
 
 
+def style(window, size):
+    """Style a window as napari does at a font size."""
+    window.setStyleSheet(get_stylesheet("dark", extra_variables={"font_size": f"{size}pt"}))
+
+
 def assert_fits(dock, qtbot, size):
     """Check a dock at a font size."""
-    get_settings().appearance.font_size = size
+    style(dock.window(), size)
     assert_narrow(dock, qtbot, NARROW_OF_LARGE if size == LARGE else NARROW)
 
 

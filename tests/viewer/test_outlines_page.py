@@ -70,8 +70,7 @@ def test_the_button_remains_visible_on_a_small_screen(make_napari_viewer, qtbot)
         qtbot.waitUntil(lambda part=part: part.isVisible() and not part.visibleRegion().isEmpty())
 
 
-def test_a_preview_is_shown_before_committing(make_napari_viewer, qtbot):
-    viewer = make_napari_viewer()
+def test_a_preview_is_shown_before_committing(viewer, qtbot):
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     dock = opened(viewer, qtbot)
     assert [layer.name for layer in viewer.layers] == ["one", PREVIEW]
@@ -79,10 +78,10 @@ def test_a_preview_is_shown_before_committing(make_napari_viewer, qtbot):
     assert lines.data.shape == image.data.shape
     np.testing.assert_array_equal(lines.scale, image.scale)
     assert viewer.layers.selection.active == image
-    assert len(dock.segmentation.preview.diameters) == 36
-    assert "36 objects" in dock.count.text()
+    assert len(dock.segmentation.preview.diameters) == 16
+    assert "16 objects" in dock.count.text()
     assert "µm" in dock.sizes.labels[1]
-    assert dock.sizes.counts().sum() == 36
+    assert dock.sizes.counts().sum() == 16
 
 
 def test_every_control_changes_the_preview_and_the_count(dock, qtbot):
@@ -91,7 +90,7 @@ def test_every_control_changes_the_preview_and_the_count(dock, qtbot):
     assert not np.array_equal(before, dock.segmentation.preview.lines)
     turn(dock, qtbot, "min_area", 10_000)
     assert len(dock.segmentation.preview.diameters) == 0
-    assert "36 left out: smaller than 10000 px² (dotted)" in dock.count.text()
+    assert "16 left out: smaller than 10000 px² (dotted)" in dock.count.text()
     assert dock.sizes.labels[1] == "no objects"
     turn(dock, qtbot, "min_area", 16)
     turn(dock, qtbot, "objects", "dark")
@@ -115,7 +114,7 @@ def test_the_last_change_wins(dock, qtbot):
         for value in (100, 10_000, 200, 5000, 16):
             box.setValue(value)
     qtbot.wait(200)
-    assert len(dock.segmentation.preview.diameters) == 36
+    assert len(dock.segmentation.preview.diameters) == 16
 
 
 def test_the_commit_equals_the_preview(dock, viewer, qtbot):
@@ -141,7 +140,7 @@ def test_the_commit_equals_the_preview(dock, viewer, qtbot):
         np.testing.assert_array_equal(layer.scale, (0.5, 0.5))
         assert {str(unit) for unit in layer.units} == {"micrometer"}
     assert PREVIEW not in viewer.layers
-    assert "36 outlines made" in dock.message.text()
+    assert "16 outlines made" in dock.message.text()
     assert result[0].unit == "µm"
     with qtbot.assertNotEmitted(dock.previewed, wait=500):  # the commit starts no preview of its own
         pass
@@ -346,7 +345,7 @@ def test_the_recipe_is_shared_with_the_other_pages(model, qtbot):
     with qtbot.waitSignal(segment.previewed):
         set_choices(segment.session.choices, min_area=10_000)
     assert segment.form.controls["min_area"].value() == 10_000
-    assert "36 left out" in segment.count.text()
+    assert "16 left out" in segment.count.text()
 
 
 def test_settings_are_saved_and_loaded_in_the_dock(model, qtbot, answer, tmp_path):
@@ -363,7 +362,7 @@ def test_settings_are_saved_and_loaded_in_the_dock(model, qtbot, answer, tmp_pat
         load.trigger()
     assert "s.toml" in dock.message.text()
     assert dock.form.value.min_area == 10_000
-    assert "36 left out" in dock.count.text()
+    assert "16 left out" in dock.count.text()
     (tmp_path / "s.toml").write_text("nonsense")
     load.trigger()
     assert dock.message.text().startswith("⚠ s.toml")

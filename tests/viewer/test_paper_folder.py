@@ -11,6 +11,8 @@ from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 
 GROUPS = {"wt": 2, "ko": 2, "drug": 2}
 
+pytestmark = pytest.mark.usefixtures("blank_files")
+
 
 @pytest.fixture
 def groups(model, qtbot, tmp_path, monkeypatch):
@@ -24,7 +26,7 @@ def groups(model, qtbot, tmp_path, monkeypatch):
             if group == "drug":
                 layer = model.add_labels(labels_of(seed, size=14.0), name=name, scale=(0.5, 0.5), units=("um", "um"))
             else:
-                layer = model.add_image(spots(seed, rows=4), name=name, scale=(0.5, 0.5), units=("um", "um"))
+                layer = model.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
             design.write([(layer, "group", group), (layer, "dose", str(seed))])
     set_choices(page.session.choices, landmarks=40, rank=5, permutations=99)
     page.session.choices.proposed[page.session.choices.recipe] = 3
@@ -41,10 +43,12 @@ def export(page, qtbot, folder):
     return (folder / "methods.txt").read_text()
 
 
-def test_everything_for_a_paper_of_several_groups_has_methods_script_and_objects(groups, qtbot, tmp_path, monkeypatch):
-    folder, whole = tmp_path / "paper", groups.comparison.answer.experiment
+def test_everything_for_a_paper_of_several_groups_has_methods_script_and_objects(
+    groups, model, qtbot, tmp_path, monkeypatch
+):
+    folder, task, whole = tmp_path / "paper", groups.comparison, groups.comparison.answer.experiment
     said = export(groups, qtbot, folder)
-    assert not groups.comparison.unsaved
+    assert not task.unsaved
     for group in GROUPS:
         count = sum(len(image) for image in whole.groups.images if group in image.name)
         assert f"Group {group} had {count} outlines in 2 images" in said
@@ -60,11 +64,7 @@ def test_everything_for_a_paper_of_several_groups_has_methods_script_and_objects
         assert scope["result"].table[column].tolist() == whole.table[column].tolist()
     assert printed.startswith(whole.summary())
 
-
-def test_a_reopened_experiment_has_the_same_methods_and_a_script_that_loads_it(groups, model, qtbot, tmp_path):
-    folder, task = tmp_path / "paper", groups.comparison
-    said = export(groups, qtbot, folder)
-    numbers = task.answer.experiment.table["scale_p"].tolist()
+    # Reopened without its images, it has the same methods and a script that loads it.
     model.layers.clear()
     groups.session.choices.proposed.clear()
     task.open(folder / "result.experiment.npz")
@@ -72,7 +72,7 @@ def test_a_reopened_experiment_has_the_same_methods_and_a_script_that_loads_it(g
     assert export(groups, qtbot, folder) == said
     scope, _ = execute((folder / "compare.py").read_text(), __file__=str(folder / "compare.py"))
     assert isinstance(scope["result"], Experiment)
-    assert scope["result"].table["scale_p"].tolist() == numbers
+    assert scope["result"].table["scale_p"].tolist() == whole.table["scale_p"].tolist()
 
 
 def test_the_checklist_marks_what_only_authors_know():

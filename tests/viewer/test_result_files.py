@@ -1,5 +1,6 @@
 """Saving and opening results through the dock's own menus, with patched file dialogs."""
 
+import shutil
 import time
 import weakref
 from dataclasses import replace
@@ -60,6 +61,12 @@ from napari_shape_ensembles.viewer.task import RunInputs
 PLUGIN = "napari-shape-ensembles"
 
 
+@pytest.fixture
+def saved(shared_dock, shared_file, tmp_path):
+    """A saved comparison of two images."""
+    return shutil.copy(shared_file, tmp_path / shared_file.name)
+
+
 # Save, open ----------------------------------------------------------------------------------------------------
 
 
@@ -89,25 +96,23 @@ def test_a_saved_result_opens_with_text_settings_colors_and_positions(
     assert dock.results.null_plots["Scale"].caption
 
 
-def test_a_reopened_result_reports_missing_images_without_being_stale(finished_dock, qtbot, tmp_path, answer):
-    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
-    dock = reopen(ViewerModel(), path, qtbot)
+def test_a_reopened_result_reports_missing_images_without_being_stale(shared_dock, saved, qtbot):
+    dock = reopen(ViewerModel(), saved, qtbot)
     assert "Opened from pair.comparison.npz" in dock.results.origin.text()
     assert "not in the viewer" in dock.results.origin.text()
     assert dock.stale.isHidden()
     assert not dock.run_button.isEnabled()
     press(dock.results.copy_python, qtbot)
     scope, printed = execute(QApplication.clipboard().text())
-    assert printed.strip() == finished_dock.result.summary()
-    np.testing.assert_array_equal(scope["result"].t, finished_dock.result.t)
+    assert printed.strip() == shared_dock.result.summary()
+    np.testing.assert_array_equal(scope["result"].t, shared_dock.result.t)
     press(dock.results.copy_text, qtbot)
     assert "Opened from pair.comparison.npz" in QApplication.clipboard().text()
 
 
-def test_a_result_without_layers_and_file_has_no_script(finished_dock, qtbot, tmp_path, answer):
-    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
-    dock = reopen(ViewerModel(), path, qtbot)
-    path.unlink()
+def test_a_result_without_layers_and_file_has_no_script(saved, qtbot):
+    dock = reopen(ViewerModel(), saved, qtbot)
+    saved.unlink()
     QApplication.clipboard().setText("before")
     press(dock.results.copy_python, qtbot)
     assert "No script" in dock.results.message.text()
@@ -152,18 +157,15 @@ def test_a_reopened_result_is_linked_to_images_opened_later(finished_dock, qtbot
     assert len(dock.result.a) == len(finished_dock.result.a)
 
 
-def test_a_reopened_result_is_linked_to_images_opened_during_a_check(
-    finished_dock, qtbot, tmp_path, answer, monkeypatch
-):
+def test_a_reopened_result_is_linked_to_images_opened_during_a_check(saved, qtbot, monkeypatch):
     def slow(*_):
         for index in range(1000):
             report("counting", index, 1000)
             time.sleep(0.01)
 
     monkeypatch.setattr(comparing, "robustness_of", slow)
-    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()
-    dock = reopen(viewer, path, qtbot)
+    dock = reopen(viewer, saved, qtbot)
     press(dock.results.check, qtbot)
     for seed, name in ((2, "two"), (1, "one")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
@@ -176,12 +178,11 @@ def test_a_reopened_result_is_linked_to_images_opened_during_a_check(
     assert dock.state == "done"
 
 
-def test_opening_a_result_keeps_other_chosen_images(finished_dock, qtbot, tmp_path, answer):
-    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+def test_opening_a_result_keeps_other_chosen_images(saved, qtbot):
     viewer = ViewerModel()
     for seed in (3, 4):
         viewer.add_image(spots(seed), name=f"other {seed}")
-    dock = reopen(viewer, path, qtbot)
+    dock = reopen(viewer, saved, qtbot)
     chosen = chosen_names(dock)
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
@@ -207,12 +208,11 @@ def test_large_images_of_a_reopened_result_may_be_painted_in(qtbot, tmp_path, an
         assert not np.shares_memory(source.data, viewer.layers[name].data)
 
 
-def test_changed_images_are_not_linked(finished_dock, qtbot, tmp_path, answer):
-    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+def test_changed_images_are_not_linked(saved, qtbot):
     viewer = ViewerModel()
     for seed, name in ((1, "one"), (5, "two")):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
-    dock = reopen(viewer, path, qtbot)
+    dock = reopen(viewer, saved, qtbot)
     assert "not in the viewer" in dock.results.origin.text()
     assert dock.stale.isHidden()
     dock.comparison.exclude(2)
@@ -221,10 +221,9 @@ def test_changed_images_are_not_linked(finished_dock, qtbot, tmp_path, answer):
     assert [layer.name for layer in viewer.layers] == ["one", "two", "one curves", "two curves"]
 
 
-def test_opened_curves_behave_like_those_of_a_run(finished_dock, qtbot, tmp_path, answer):
-    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+def test_opened_curves_behave_like_those_of_a_run(saved, qtbot):
     viewer = ViewerModel()
-    dock = reopen(viewer, path, qtbot)
+    dock = reopen(viewer, saved, qtbot)
     for column in COLORINGS:
         dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData(column))
         own = COLORINGS[column].values(dock.result)[: len(dock.result.a)]
@@ -255,16 +254,15 @@ def test_the_page_why_uses_an_opened_result(finished_dock, qtbot, tmp_path, answ
     assert dock.result.summary() == finished_dock.result.summary()
 
 
-def test_a_dropped_file_is_shown_by_every_dock_of_its_viewer_once(finished_dock, qtbot, tmp_path, answer):
-    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+def test_a_dropped_file_is_shown_by_every_dock_of_its_viewer_once(shared_dock, saved, qtbot):
     npe2.PluginManager.instance().discover()
     viewer = ViewerModel()
     docks = [open_answer(viewer, qtbot) for _ in range(2)]
     with qtbot.waitSignal(docks[0].finished):
-        viewer.open(path, plugin=PLUGIN)
+        viewer.open(saved, plugin=PLUGIN)
     docks.append(open_answer(viewer, qtbot))
     assert len({id(dock.result) for dock in docks}) == 1
-    assert {dock.results.text() for dock in docks} == {finished_dock.results.text()}
+    assert {dock.results.text() for dock in docks} == {shared_dock.results.text()}
     assert len(viewer.layers) == 2
 
 
@@ -465,7 +463,7 @@ def test_exported_files_are_not_overwritten_without_asking(finished_dock, qtbot,
     assert len(asked) == 1
 
 
-@pytest.mark.usefixtures("blank_figures")
+@pytest.mark.usefixtures("blank_figures", "blank_files")
 @pytest.mark.parametrize("ending", [".html", ".pdf"])
 def test_a_report_is_written_in_the_background(finished_dock, qtbot, tmp_path, answer, ending):
     path = answer(tmp_path / f"report{ending}")
@@ -564,13 +562,13 @@ def test_settings_files_that_cannot_be_written_or_found_are_reported(bare_dock, 
 # The witness ---------------------------------------------------------------------------------------------------
 
 
-def test_curves_are_colored_by_the_witness(viewer, qtbot):
+def test_curves_are_colored_by_the_witness(model, qtbot):
     for name, size in (("small", 9.0), ("large", 14.0)):
-        viewer.add_image(spots(3, size=size), name=name)
-    dock = open_answer(viewer, qtbot)
+        model.add_image(spots(3, size=size), name=name)
+    dock = open_answer(model, qtbot)
     run(dock, qtbot)
     dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData("witness_scale"))
-    small, large = (curves_of(viewer, name) for name in ("small", "large"))
+    small, large = (curves_of(model, name) for name in ("small", "large"))
     low, high = small.face_contrast_limits
     assert low == -high == large.face_contrast_limits[0]
     assert small.features["painted"].mean() > 0 > large.features["painted"].mean()
@@ -597,14 +595,14 @@ def test_the_witness_of_thousands_of_curves_is_computed_on_demand(finished_dock,
     assert dock.color_by.choice.currentData() == "witness_undulation"
 
 
-def test_a_sample_of_one_curve_has_no_witness(viewer, qtbot):
-    viewer.add_image(spots(1), name="many")
-    viewer.add_image(np.pad(spots(2)[10:50, 10:50], 30), name="single")
-    dock = open_answer(viewer, qtbot)
+def test_a_sample_of_one_curve_has_no_witness(model, qtbot):
+    model.add_image(spots(1), name="many")
+    model.add_image(np.pad(spots(2)[10:50, 10:50], 30), name="single")
+    dock = open_answer(model, qtbot)
     run(dock, qtbot)
     assert dock.result is not None
     dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData("witness_scale"))
-    assert curves_of(viewer, "many").features["painted"].isna().all()
+    assert curves_of(model, "many").features["painted"].isna().all()
 
 
 # Robustness ----------------------------------------------------------------------------------------------------
@@ -614,7 +612,7 @@ def test_robustness_is_checked_on_demand_and_summarized(finished_dock, qtbot, tm
     with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.results.check, qtbot)
     text = finished_dock.results.text()
-    assert "dependence of undulation and scale" in text or "depend on each other" in text
+    assert "dependence of form and scale" in text or "depend on each other" in text
     assert "5 archetypes lead to" in text or "depends on the archetype" in text
     with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.results.check, qtbot)

@@ -22,7 +22,7 @@ def test_the_text_states_result_tests_counts_and_settings(bare_dock, qtbot):
     press(bare_dock.results.copy_text, qtbot)
     text, result = clipboard(), bare_dock.result
     assert text.startswith(result.summary())
-    for part in ("Undulation: MMD", "Scale: MMD", "A: one, 36 curves in µm", "landmarks: 50", "objects: bright"):
+    for part in ("Undulation: MMD", "Scale: MMD", "A: one, 16 curves in µm", "landmarks: 50", "objects: bright"):
         assert part in text
     assert f"p = {result.scale.p_value:.2g}" in text
     assert "Out of date" not in text
@@ -36,13 +36,13 @@ def test_the_text_of_a_stale_result_says_so(bare_dock, qtbot):
     assert "Note: Out of date: rank was 150 and is 3." in clipboard()
 
 
-def test_copied_python_for_files_runs(viewer, qtbot, tmp_path):
+def test_copied_python_for_files_runs(model, qtbot, tmp_path):
     for seed, name in ((1, "one"), (2, "two")):
         path = tmp_path / f"{name}.tif"
         imsave(path, spots(seed).astype(np.float32), check_contrast=False)
-        (layer,) = viewer.open(path, plugin="napari")
+        (layer,) = model.open(path, plugin="napari")
         layer.scale, layer.units = (0.5, 0.25), ("um", "um")
-    dock = open_answer(viewer, qtbot)
+    dock = open_answer(model, qtbot)
     set_choices(dock.session.choices, outline_smoothing=1.5)
     run(dock, qtbot)
     press(dock.results.copy_python, qtbot)
@@ -62,12 +62,12 @@ def test_copied_python_for_layers_runs_in_the_console(bare_dock, model, qtbot, m
     same(scope["result"], bare_dock.result)
 
 
-def test_copied_python_does_not_refer_to_a_changed_file(viewer, qtbot, tmp_path):
+def test_copied_python_does_not_refer_to_a_changed_file(model, qtbot, tmp_path):
     for seed, name in ((1, "one"), (2, "two")):
         imsave(tmp_path / f"{name}.tif", spots(seed).astype(np.float32), check_contrast=False)
-        viewer.open(tmp_path / f"{name}.tif", plugin="napari")
-    viewer.layers["one"].data = spots(5)
-    dock = open_answer(viewer, qtbot)
+        model.open(tmp_path / f"{name}.tif", plugin="napari")
+    model.layers["one"].data = spots(5)
+    dock = open_answer(model, qtbot)
     run(dock, qtbot)
     press(dock.results.copy_python, qtbot)
     assert "ensemble_of(viewer.layers['one']" in clipboard()

@@ -51,7 +51,7 @@ def ended(task, qtbot, start):
 
 
 def test_a_preview_is_one_layer_and_is_removed_on_deactivation(task, model, qtbot):
-    assert len(seen(task, qtbot).diameters) == 36
+    assert len(seen(task, qtbot).diameters) == 16
     lines = model.layers[PREVIEW]
     np.testing.assert_array_equal(lines.scale, model.layers["one"].scale)
     seen(task, qtbot, lambda: task.choices.set(Outlines(smoothing=3)))
@@ -96,7 +96,7 @@ def test_previews_and_counts_follow_changes_of_every_image(task, model, qtbot, n
         assert task.is_preview_pending
         qtbot.waitUntil(lambda: not task.is_preview_pending)
         np.testing.assert_allclose(lines.data_to_world((10, 20)), image.data_to_world((10, 20)))
-    assert task.verdict.counts == {"one": 36, "two": 36, name: 9}
+    assert task.verdict.counts == {"one": 16, "two": 16, name: 9}
     assert lines.data.shape == image.data.shape
 
 
@@ -148,9 +148,9 @@ def test_a_preview_waits_for_the_removal_of_earlier_ones(task, model, qtbot, mon
 def test_the_preview_uses_the_recipe_of_the_session(task, model, qtbot):
     seen(task, qtbot)
     preview = seen(task, qtbot, lambda: task.choices.set(Outlines(min_area=10_000)))
-    assert preview.left_out == {too_small(10000): 36}
+    assert preview.left_out == {too_small(10000): 16}
     ended(task, qtbot, task.run)
-    assert task.result[0].dropped == {too_small(10000): 36}
+    assert task.result[0].dropped == {too_small(10000): 16}
     assert model.layers["one labels"].metadata == {"segmentation": {"min_area": 10_000}}
 
 
@@ -293,14 +293,14 @@ def test_a_failed_run_reports_the_image_and_adds_no_layer(model, qtbot, qapp):
 def test_the_layers_of_a_run_belong_to_the_user(task, model, qtbot):
     ended(task, qtbot, task.run)
     dead = [weakref.ref(model.layers[f"one {kind}"]) for kind in ("labels", "outlines")]
-    assert "36 outlines made" in task.message
+    assert "16 outlines made" in task.message
     for ref in dead:
         model.layers.remove(ref())
     model.layers.selection.active = model.layers["one"]  # napari keeps the last active layer alive
     qtbot.wait(100)
     gc.collect()
     assert [ref() for ref in dead] == [None, None]
-    assert len(task.result[0]) == 36
+    assert len(task.result[0]) == 16
 
 
 def test_activating_another_image_does_not_replace_the_chosen_one(task, model):
@@ -362,7 +362,7 @@ def test_large_images_and_slow_methods_get_a_draft_first(model, enlarged, recipe
     (draft,) = drafts
     assert (draft.draft, exact.draft) == (True, False)
     assert draft.lines.shape == exact.lines.shape == image.shape
-    assert len(draft.diameters) == len(exact.diameters) == 36
+    assert len(draft.diameters) == len(exact.diameters) == 16
     np.testing.assert_allclose(np.sort(draft.diameters), np.sort(exact.diameters), rtol=0.05)
 
 

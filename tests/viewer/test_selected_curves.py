@@ -8,7 +8,7 @@ from qtpy.QtWidgets import QInputDialog
 from docks import choose_for_selected, curves_of, press, press_on_canvas, run, selected_rows
 from image_makers import labels_of, spots
 from napari_shape_ensembles.explanation.checklist import BLANK, checklist
-from napari_shape_ensembles.viewer.curves.crops import MAX_SHOWN
+from napari_shape_ensembles.viewer.curves import crops
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.inputs import ensemble_of
 
@@ -117,7 +117,7 @@ def test_a_group_of_selected_curves_is_compared_and_taken_back_by_one_click(fini
 
 
 def test_picked_outlines_are_compared_with_a_warning(finished_dock, explorer, named, qtbot):
-    finished_dock.comparison.selection.pick(np.arange(0, 30))
+    finished_dock.comparison.selection.pick(np.arange(0, 12))
     named("first rows")
     choose_for_selected(explorer.card, "Put into a group")
     wait_for(finished_dock, qtbot)
@@ -208,7 +208,7 @@ def test_outlines_that_coarser_images_do_not_show_stay_with_the_rest(model, bare
     assert sorted([*rest, *task.result.a.ids[[1, 2]].tolist()]) == every
 
 
-def test_side_by_side_shows_the_picture_around_each_curve(finished_dock, explorer, qtbot):
+def test_side_by_side_shows_the_picture_around_each_curve(finished_dock, explorer, qtbot, monkeypatch):
     task = finished_dock.comparison
     task.selection.pick([2, len(task.result.a)])
     choose_for_selected(explorer.card, "Open side by side")
@@ -219,10 +219,11 @@ def test_side_by_side_shows_the_picture_around_each_curve(finished_dock, explore
         assert middle > picture.pixelColor(1, 1).lightness() + 50  # bright spots
     press(explorer.crops.buttons[1], qtbot)
     assert selected_rows(finished_dock) == [len(task.result.a)]
-    task.selection.pick(np.arange(MAX_SHOWN + 5))
+    monkeypatch.setattr(crops, "MAX_SHOWN", 9)
+    task.selection.pick(np.arange(14))
     choose_for_selected(explorer.card, "Open side by side")
-    assert len(explorer.crops.buttons) == MAX_SHOWN
-    assert f"first {MAX_SHOWN}" in explorer.crops.heading.text()
+    assert len(explorer.crops.buttons) == 9
+    assert "first 9" in explorer.crops.heading.text()
 
 
 def test_the_selection_is_kept_when_the_window_opens(bare_dock, qtbot):

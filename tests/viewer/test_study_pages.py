@@ -70,12 +70,30 @@ def click(dock, qtbot, axes, x, y):
     qtbot.mouseClick(dock.view, Qt.MouseButton.LeftButton, pos=QPoint(*map(round, place)))
 
 
-def test_a_run_shows_the_landscape_and_its_summary(landscape_dock, qtbot):
-    result = run(landscape_dock, qtbot)
+def test_a_run_shows_the_landscape_and_its_summary(landscape_dock, qtbot, monkeypatch):
+    result, view = run(landscape_dock, qtbot), landscape_dock.view
     assert landscape_dock.answer.text() == result.summary()
-    assert len(landscape_dock.view.axes) == 3
-    drawn = landscape_dock.view.axes[1].images[0].get_array().filled(np.nan)
-    np.testing.assert_array_equal(drawn, result.mmd)
+    assert len(view.axes) == 3
+    np.testing.assert_array_equal(view.axes[1].images[0].get_array().filled(np.nan), result.mmd)
+    # The cell under the mouse is described.
+    words = landscape_dock.describe(1, 2.2, 0.8)
+    assert words.startswith(f"40 landmarks, rank 10: {ROW_WORDS[result.case[1, 2]]} (form p = ")
+    assert landscape_dock.describe(1, 9, 0) == ""
+    assert landscape_dock.describe(0, 2, 0.1) == ""
+    shown = []
+    monkeypatch.setattr(plot_view.QToolTip, "showText", lambda _, text, __: shown.append(text))
+    point = QPoint(*map(round, view.place(1, 2, 1)))
+    QApplication.sendEvent(view, QHelpEvent(QEvent.Type.ToolTip, point, view.mapToGlobal(point)))
+    assert shown == [words]
+    # The current settings are framed.
+    assert view.axes[1].patches[0].get_xy() == (0.5, 0.5)
+    with qtbot.waitSignal(view.drawn):
+        set_choices(landscape_dock.session.choices, rank=15)
+    assert view.axes[1].patches[0].get_xy() == (2.5, 0.5)
+    # Another test is drawn when it is chosen.
+    with qtbot.waitSignal(view.drawn):
+        landscape_dock.shown.setCurrentIndex(landscape_dock.shown.findData("scale"))
+    np.testing.assert_array_equal(view.axes[1].images[0].get_array(), result.scale.mmd)
 
 
 def test_an_outdated_study_has_one_run_button(model, qtbot):
@@ -92,21 +110,6 @@ def test_an_outdated_study_has_one_run_button(model, qtbot):
     assert not dock.run_button.isHidden()
 
 
-def test_another_test_is_drawn_when_chosen(landscape_dock, qtbot):
-    result = run(landscape_dock, qtbot)
-    with qtbot.waitSignal(landscape_dock.view.drawn):
-        landscape_dock.shown.setCurrentIndex(landscape_dock.shown.findData("scale"))
-    np.testing.assert_array_equal(landscape_dock.view.axes[1].images[0].get_array(), result.scale.mmd)
-
-
-def test_current_settings_are_framed_and_follow_the_form(landscape_dock, qtbot):
-    run(landscape_dock, qtbot)
-    assert landscape_dock.view.axes[1].patches[0].get_xy() == (0.5, 0.5)
-    with qtbot.waitSignal(landscape_dock.view.drawn):
-        set_choices(landscape_dock.session.choices, rank=15)
-    assert landscape_dock.view.axes[1].patches[0].get_xy() == (2.5, 0.5)
-
-
 def test_partial_results_are_shown_and_kept_on_cancel(landscape_dock, qtbot):
     landscape_dock.ranges["ranks"].setText("1-28")
     landscape_dock.ranges["landmarks"].setText("100-2000:50")
@@ -120,20 +123,6 @@ def test_partial_results_are_shown_and_kept_on_cancel(landscape_dock, qtbot):
     assert landscape_dock.answer.text().startswith("Cancelled. So far: one (16 curves) and two (16 curves)")
     assert landscape_dock.run_button.isEnabled()
     assert page_statuses(landscape_dock.session)["Trust"].state == "open"  # not done
-
-
-def test_the_cell_under_the_mouse_is_described(landscape_dock, qtbot, monkeypatch):
-    result = run(landscape_dock, qtbot)
-    words = landscape_dock.describe(1, 2.2, 0.8)
-    assert words.startswith(f"40 landmarks, rank 10: {ROW_WORDS[result.case[1, 2]]} (form p = ")
-    assert landscape_dock.describe(1, 9, 0) == ""
-    assert landscape_dock.describe(0, 2, 0.1) == ""
-    shown = []
-    monkeypatch.setattr(plot_view.QToolTip, "showText", lambda _, text, __: shown.append(text))
-    point = QPoint(*map(round, landscape_dock.view.place(1, 2, 1)))
-    help_event = QHelpEvent(QEvent.Type.ToolTip, point, landscape_dock.view.mapToGlobal(point))
-    QApplication.sendEvent(landscape_dock.view, help_event)
-    assert shown == [words]
 
 
 def test_an_invalid_range_is_reported(landscape_dock):

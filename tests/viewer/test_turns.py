@@ -114,7 +114,7 @@ def listeners(model):
     return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
 
 
-@pytest.mark.parametrize("turn", range(6))
+@pytest.mark.parametrize("turn", [0, 2, 5])
 def test_a_dock_closed_between_two_turns_is_disconnected(bare_dock, model, qtbot, stepped, turn):
     design = bare_dock.session.design
     bare_dock.show()

@@ -72,13 +72,13 @@ def shown(space):
     return space.explorer.shape[0]
 
 
-def test_without_a_comparison_the_remedy_is_shown(viewer, qtbot):
-    space = opened_space(viewer)
+def test_without_a_comparison_the_remedy_is_shown(model, qtbot):
+    space = bare_space(model, qtbot)
     assert "have not been compared" in space.reason.text()
     assert "Open two images" in space.reason.text()
     assert space.folded_explorer.isHidden()
     for seed in (1, 2):
-        viewer.add_image(spots(seed), name=str(seed))
+        model.add_image(spots(seed), name=str(seed))
     set_choices(space.session.choices, permutations=199, landmarks=50)
     press(space.compare, qtbot)
     wait_until_idle(space.session.comparison, qtbot)
