@@ -26,6 +26,7 @@ USUAL = {
         "Fourier amplitudes": f"{EFA}, log amplitudes, PERMANOVA",
         "Fourier, aligned": f"{EFA}, aligned, Hotelling",
         "landmarks": "aligned landmarks, PERMANOVA",
+        "distance profiles": "stratified Wasserstein, MMD",
         "MMD-FUSE": "MMD-FUSE",
         "classifier": "classifier with bands",
     },

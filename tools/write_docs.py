@@ -466,7 +466,10 @@ BLOCKS = {
     "paper": paper_table,
     "paper-power": paper_power,
     "pictures": picture_table,
-    **{name: of_power(name) for name in ("power", "power-bound", "power-draws", "power-level", "power-regret")},
+    **{
+        name: of_power(name)
+        for name in ("power", "power-bound", "power-default", "power-draws", "power-level", "power-regret")
+    },
     "real-data": real_rows,
     "reference": reference,
     **{f"reference-{name}": of_reference(name) for name in ("levels", "power", "chart")},
