@@ -127,7 +127,8 @@ def test_images_have_weighted_means_in_experiments_too(tmp_path):
     unknown = [Ensemble(image.curves, name=image.name, unit="mm") for image in images[:3]]
     partly = experiment([*unknown, *images[3:]], design, QUICK)
     assert set(partly.groups.size_factors.values()) == {1.0}
-    assert not any("border" in words for words in partly.warnings)
+    (said,) = [words for words in partly.warnings if "border" in words]
+    assert said.startswith("The extent of 0.08 0, 0.08 0.01, 0.08 0.02 is unknown")
 
 
 def test_weights_survive_a_file_and_a_comparison_at_one_precision(tmp_path):
@@ -181,12 +182,33 @@ def test_the_smallest_height_and_the_smallest_width_of_groups_are_those_of_all()
 def test_windows_that_vary_alike_in_all_groups_or_are_unknown_leave_everything():
     sizes = kept_sizes(0.1, 30)
     group = [sample(sizes, 0.1, side, str(side)) for side in (1.0, 3.0)]
-    for groups in ([group, group[::-1]], [group, [sample(sizes, 0.1, None)]], [group[:1], group[:1], group[:1]]):
+    for groups in ([group, group[::-1]], [group, [sample(sizes, 0.1, None, "A")]], [group[:1], group[:1], group[:1]]):
         found, note = at_one_window(groups)
-        assert note == ""
+        unknown = "The extent of A is unknown: whether borders cut large outlines alike was not taken into account"
+        assert note == (unknown if len(groups[1]) == 1 and len(groups) == 2 else "")
         assert all(
             one is given for new, old in zip(found, groups, strict=True) for one, given in zip(new, old, strict=True)
         )
+
+
+def test_a_side_that_loses_most_outlines_for_a_small_image_says_so_as_a_finding():
+    many, few = sample(kept_sizes(0.02, 60), 0.02 * 20, 20.0, "many"), sample([0, 0.1, -0.1], 0.4, 1.0, "few")
+    result = compare(many, few, QUICK)
+    lost = 60 - len(result.a)
+    finding = next(one for one in result.quality.findings if one.check == "windows")
+    assert finding.text.startswith(f"{lost} of 60 outlines of many were left out, as the border of much smaller images")
+    assert not finding.serious
+    assert lost > 30
+
+
+@pytest.mark.parametrize("entry", ["wide", 0, -1, np.nan])
+def test_a_window_that_is_no_positive_number_is_unknown(entry):
+    sizes = kept_sizes(0.1, 3)
+    mixed = Ensemble.pooled([sample(sizes, 0.1, side, str(side)) for side in (1.0, 3.0)])
+    column = mixed.metadata["window_width"].astype(type(entry))
+    column.iloc[0] = entry
+    damaged = mixed.derived(mixed.curves, metadata=mixed.metadata.assign(window_width=column))
+    assert np.isnan(damaged.border_weights).tolist() == [True] + [False] * 5
 
 
 def test_pooled_images_of_unequal_windows_are_made_equal_on_average():

@@ -480,7 +480,8 @@ def test_a_field_of_a_plate_is_an_image(tmp_path):
 @pytest.mark.parametrize(
     "beside",
     ["img.zip", "img_cp_masks.png", "img_Simple Segmentation.tif", "img-RoiSet.zip", "img_GT.tif", "mask_img.png",
-     "img_cellpose_masks.tif", "img_flows.tif", "IMG_Object Predictions.tif", "img.png"],
+     "img_cellpose_masks.tif", "img_flows.tif", "IMG_Object Predictions.tif", "img.png", "img_instance_mask.png",
+     "img.corrected 2.tif", "img_mask_1.tif", "img.tif_cp_masks.png", "img_Simple Segmentation Stage 2.tif"],
 )  # fmt: skip
 def test_an_image_and_what_was_made_of_it_are_one(tmp_path, beside):
     Image.fromarray(labels_plane() * np.uint8(20)).save(tmp_path / "img.tif")

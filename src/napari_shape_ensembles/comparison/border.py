@@ -35,8 +35,9 @@ def at_one_window(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensem
     kept : lists of lists of Ensemble
         Their `windows` are those that would have kept as many; the same objects where nothing is left out.
     note : str
-        What was left out; empty if nothing was, or a window is unknown. Nothing is left out if this would be all of an
-        image, such as one that is cropped around its only object and samples no field.
+        What was left out; empty if nothing was. Nothing is left out if a window is unknown, which is stated where
+        others are known, or if this would be all of an image, such as one that is cropped around its only object and
+        samples no field.
 
     Notes
     -----
@@ -47,8 +48,9 @@ def at_one_window(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensem
     """
     windows = [np.concatenate([image.windows for image in group]) for group in groups]
     given = [list(group) for group in groups]
-    if not all(np.isfinite(of).all() for of in windows):
-        return given, ""
+    known = [np.isfinite(of).all(axis=1) for of in windows]
+    if not all(each.all() for each in known):
+        return given, _unknown(given) if any(each.any() for each in known) else ""
     means = [(1 / of).mean(axis=0) for of in windows]
     views = [1 / (1 / of + np.max(means, axis=0) - mean) for of, mean in zip(windows, means, strict=True)]
     shares = [_systematic(*each) for each in zip(given, windows, views, strict=True)]
@@ -75,6 +77,15 @@ def at_one_window(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensem
         f"{counted(count, 'outline')}{of_images} {'was' if count == 1 else 'were'} left out, as many of each size as "
         "the border of smaller images would have cut"
     )
+
+
+def _unknown(groups: Sequence[Sequence[Ensemble]]) -> str:
+    """State that the windows of some images are unknown."""
+    images = [image for group in groups for image in group]
+    names = [name for image in images for name in image.images[~np.isfinite(image.windows).all(axis=1)].tolist()]
+    few = [*filter(None, dict.fromkeys(names))]
+    whose = listed(few) if 0 < len(few) <= 3 else "some images"
+    return f"The extent of {whose} is unknown: whether borders cut large outlines alike was not taken into account"
 
 
 def usable_weights(weights: Real, settings: Settings) -> Real:

@@ -95,7 +95,7 @@ def is_result(path: Path) -> bool:
     name = path.name.lower()
     if name.endswith(LABELS) or path.stem.lower().endswith(CURVES):
         return False
-    return name.endswith((".comparison.npz", ".reference.npz")) or path.name in _written(path.parent)
+    return name.endswith((".comparison.npz", ".reference.npz", ".log.csv")) or path.name in _written(path.parent)
 
 
 def _written(folder: Path) -> dict[str, str]:

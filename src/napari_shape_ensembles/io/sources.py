@@ -4,7 +4,7 @@ import math
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -53,12 +53,15 @@ _IN_FOLDERS = (*_IMAGES, ZARR, *(ending for ending in FORMATS if ending not in _
 
 # What other programs and people add to the name of an image for its labels and outlines, the best ones first.
 _DERIVED = (
-    r"((cp|cellpose)[ _])?masks?", r"(instance[ _]?)?labels?|label_?image|object[ _]identities|gt|ground[ _]?truth",
-    r"seg|segmentation|simple[ _]segmentation|instances?|objects?|object[ _]predictions?|predictions?|pred|binary"
-    r"|cellpose|stardist", r"(cp_)?outlines?|roi_?set|rois?|contours?|polygons?|annotations?",
+    r"corrected( \d+)?|((cp|cellpose)[ _])?masks?",
+    r"(instance[ _]?)?labels?|label_?image|object[ _]identities|gt|ground[ _]?truth",
+    r"seg|segment(ation|ed)|classes|simple[ _]segmentation|instances?|objects?|object[ _]predictions?|predictions?|pred"
+    r"|binary|cellpose|stardist",
+    r"(cp_)?outlines?|roi_?set|rois?|contours?|curves|polygons?|annotat(ed|ions?)",
     r"overlay|flows|probabilit(y|ies)|prob|thresh(old(ed)?)?|uncertainty|boundar(y|ies)",
-)  # fmt: skip
+)
 _SUFFIX, _PREFIX = (re.compile(form % "|".join(_DERIVED)) for form in (r"[ _.-]+(%s)$", r"^(%s)[ _.-]+"))
+_WORDS = [re.compile(rf"(^|[ _.-])({form})($|[ _.-])") for form in _DERIVED]
 #: Pixel side, or height and width, and its unit.
 PixelSize = tuple[float | tuple[float, float], str]
 
@@ -186,10 +189,21 @@ def files_of(
 def _forms(paths: Sequence[Path]) -> dict[str, list[Path]]:
     """Group files by the image that they are of or derive from: "a" for "a.labels.ome.tif" and "a_cp_masks.png"."""
     forms: dict[str, list[Path]] = {}
+    stems = {_plain_stem(path) for path in paths}
     for path in paths:
-        stem = _plain_stem(path)
-        forms.setdefault(_PREFIX.sub("", _SUFFIX.sub("", stem)) or stem, []).append(path)
+        forms.setdefault(_image_of(_plain_stem(path), stems), []).append(path)
     return forms
+
+
+def _image_of(stem: str, stems: Container[str]) -> str:
+    """Return the image that a file is of by its name; beside "a" also "a" for "a_sam_masks_2"."""
+    image = _PREFIX.sub("", _SUFFIX.sub("", stem)) or stem
+    if image in stems and image != stem:
+        return image
+    for end in reversed([found.start() for found in re.finditer(r"[ _.-]", stem)]):
+        if stem[:end] in stems and any(word.search(stem[end:]) for word in _WORDS):
+            return stem[:end]
+    return image
 
 
 def _one_form(name: str, files: list[Path], labels: bool) -> list[Path]:
@@ -205,8 +219,7 @@ def _one_form(name: str, files: list[Path], labels: bool) -> list[Path]:
 
 def _rank(path: Path) -> tuple[int, int]:
     """Return the place of a file among those of one image: masks before other pictures, exact formats before others."""
-    found = _SUFFIX.search(_plain_stem(path)) or _PREFIX.search(_plain_stem(path))
-    word = next((place for place, form in enumerate(_DERIVED) if found and re.fullmatch(form, found.group(1))), -1)
+    word = next((place for place, word in enumerate(_WORDS) if word.search(_plain_stem(path))), -1)
     endings = (*_IMAGES, ZARR, *FORMATS)
     return word, next(place for place, ending in enumerate(endings) if path.name.lower().endswith(ending))
 

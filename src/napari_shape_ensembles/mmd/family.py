@@ -5,7 +5,7 @@ is the fraction of permutations whose largest statistic reaches it. This control
 number of descriptions and any dependence between them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,14 +97,17 @@ def family_tests(
     leave = cancellation_check()
     if image is None:
         labels = permuted_labels(first, total, permutations, seed)
-        squared = np.stack(over_blocks(lambda x: _squared_mmd(x, labels, leave), values.values()))
+        rows = list(over_blocks(lambda x: _squared_mmd(x, labels, leave), values.values()))
     else:
         in_a, orders = image_labelings(image, first, permutations, seed)
-        squared = np.stack(over_blocks(lambda x: _squared_mmd_of_images(x, image, in_a, orders), values.values()))
-    spread = squared.std(axis=1, keepdims=True)
-    statistics = (squared - squared.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
-    p_values = np.mean(statistics >= statistics[:, :1], axis=1)
-    return FamilyTests(tuple(values), np.sqrt(np.maximum(squared[:, 0], 0)), p_values, _step_down(statistics))
+        rows = list(over_blocks(lambda x: _squared_mmd_of_images(x, image, in_a, orders), values.values()))
+    mmd = np.sqrt(np.maximum([row[0] for row in rows], 0))
+    for row in rows:  # in place, as a million labelings of a hundred descriptions take 800 MB
+        spread = row.std()
+        row -= row.mean()
+        row /= spread if spread > 0 else 1
+    p_values = np.array([np.mean(row >= row[0]) for row in rows])
+    return FamilyTests(tuple(values), mmd, p_values, _step_down(rows))
 
 
 def _check(values: Mapping[str, Real], first: int) -> int:
@@ -196,11 +199,13 @@ def _by_kernel(x: Real, weights: Real, width: float, leave: Callable[[], None]) 
     return total
 
 
-def _step_down(statistics: Real) -> Real:
+def _step_down(statistics: Sequence[Real]) -> Real:
     """Step-down adjusted p-values (k,): each from the maximum over the statistics not larger than its own."""
-    order = np.argsort(-statistics[:, 0], kind="stable")
-    falling = statistics[order]
-    largest = np.maximum.accumulate(falling[::-1], axis=0)[::-1]
-    adjusted = np.empty(len(order))
-    adjusted[order] = np.maximum.accumulate(np.mean(largest >= falling[:, :1], axis=1))
+    observed = np.array([row[0] for row in statistics])
+    rising = np.argsort(-observed, kind="stable")[::-1]
+    adjusted, largest = np.empty(len(rising)), np.full(len(statistics[0]), -np.inf)
+    for k in rising:
+        np.maximum(largest, statistics[k], out=largest)
+        adjusted[k] = np.mean(largest >= observed[k])
+    adjusted[rising[::-1]] = np.maximum.accumulate(adjusted[rising[::-1]])
     return adjusted

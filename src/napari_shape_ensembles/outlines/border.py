@@ -11,8 +11,10 @@ C. Lantuéjoul, "On the estimation of mean values in individual analysis of part
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._types import Index, Real
 
@@ -34,6 +36,14 @@ def window_of(shape: Sequence[int], pixel: Real, *, keeps_border: bool, holes: b
     """
     sides = (np.asarray(shape[:2]) - 1) * pixel
     return None if keeps_border or holes or not (sides > 0).all() else sides
+
+
+def extents(columns: Sequence[NDArray[Any]]) -> Real:
+    """Height and width of windows, (N, 2), of two columns of a table; NaN for what is no positive number."""
+    import pandas as pd  # slow to import
+
+    sides = np.stack([pd.to_numeric(pd.Series(column), errors="coerce").to_numpy(np.float64) for column in columns], 1)
+    return np.where(sides > 0, sides, np.nan)
 
 
 def inclusion(sides: Real, windows: Real) -> Real:

@@ -270,7 +270,7 @@ class Ensemble:
     def windows(self) -> Real:
         """Height and width of the `window` of each curve, (N, 2); NaN where it is unknown."""
         if set(WINDOW_COLUMNS) <= set(self._metadata):
-            return np.stack([self._metadata[name].astype(np.float64) for name in WINDOW_COLUMNS], axis=1)
+            return border.extents([self._metadata[name] for name in WINDOW_COLUMNS])
         return np.tile(np.array(self.window or (np.nan, np.nan)), (len(self), 1))
 
     @property

@@ -17,7 +17,7 @@ from ..words import counted
 from .ensemble import Ensemble
 from .offsets import following
 from .precision import MIN_CLICKED_VERTICES
-from .reasons import too_small
+from .reasons import SMALLER_WINDOW, too_small
 from .recipe import Recipe
 from .tracing import RECORDED_FIELDS
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # In the order of docs/how-to/quality-control.md; potentially serious ones first.
 _CHECKS = (
     *("few curves", "duplicates", "tracing", "open", "stands out", "specks", "gaps", "merged", "cut", "vertices"),
-    "pixels",
+    *("pixels", "windows"),
 )
 # With fewer curves on a side only large differences are detected; without any there is nothing to compare.
 _MIN_CURVES = 10
@@ -62,6 +62,8 @@ _REPORTED_DISTANCE, _SERIOUS_DISTANCE = 5.0, 8.0
 _MIN_SPREAD = {"number of curves": 0.25, "median area": 0.1, "median circularity": 0.02}
 # Medians of the numbers of vertices may differ by this ratio between sides.
 _MAX_VERTEX_RATIO = 1.25
+# Fraction of a side left out to make up for smaller images that is worth a finding.
+_MAX_WINDOW_FRACTION = 0.5
 # Minimum median diameter of the objects in pixels.
 _MIN_DIAMETER_PX = 10.0
 
@@ -73,8 +75,8 @@ class Finding:
     Attributes
     ----------
     check : str
-        "few curves", "duplicates", "tracing", "open", "stands out", "specks", "gaps", "merged", "cut", "vertices" or
-        "pixels".
+        "few curves", "duplicates", "tracing", "open", "stands out", "specks", "gaps", "merged", "cut", "vertices",
+        "pixels" or "windows".
     where : str
         The image, or the side or sides, concerned.
     serious : bool
@@ -179,7 +181,8 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
         between objects, of which many reach the border, and images that differ from the others of their side by
         more than eight robust standard deviations in the number of curves, the median area or the median
         circularity. The rest are notes: fewer than ten curves on a side, specks among the curves, merged and
-        cut objects, images that differ by five, polygons of few and unequal vertices, and objects of too few pixels.
+        cut objects, images that differ by five, polygons of few and unequal vertices, objects of too few pixels, and
+        sides that lose more than half of their outlines to make up for smaller images of the other.
 
     References
     ----------
@@ -354,6 +357,13 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
             "objects"
         )
         yield Finding("gaps", name, True, text, _MAX_GAP_CIRCULARITY)
+    beyond = ensemble.dropped.get(SMALLER_WINDOW, 0)
+    if beyond > _MAX_WINDOW_FRACTION * (beyond + len(ensemble)):
+        text = (
+            f"{beyond} of {beyond + len(ensemble)} outlines of {name} were left out, as the border of much smaller "
+            "images would have cut them: leave the smallest images out, or do not correct for the border"
+        )
+        yield Finding("windows", name, False, text, _MAX_WINDOW_FRACTION)
     images = ensemble.images
     names = list(dict.fromkeys(images.tolist()))
     for image in names:

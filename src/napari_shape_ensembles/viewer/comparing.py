@@ -70,6 +70,7 @@ from .layers import (
     OwnLayers,
     add_feature_columns,
     add_unselected,
+    batched,
     curve_layers,
     is_whole,
     name_after,
@@ -296,12 +297,12 @@ class ComparisonTask(Task[Comparison]):
         """Replace the curve layers, then show the contrast."""
         assert outcome.shown is not None
         assert outcome.shown.run_inputs is not None
-        with self.choices.layers.batched_update():  # the curves, and their arrangement
+        with batched(self.choices.layers):  # the curves, and their arrangement
             yield from self._add_curves(outcome.layers, outcome.shown.run_inputs)
             self.show_message("")
             yield from self.show_in_turns(outcome.shown)
         yield None
-        yield from self.curves.replace(outcome.layers, new=False)
+        yield from self._show_curves(outcome.layers, outcome.shown.run_inputs)
         if (self.color_by, self.percentile) != (DEFAULT, DEFAULT_PERCENTILE):  # the coloring of new layers
             self.recolor()
 
@@ -410,20 +411,25 @@ class ComparisonTask(Task[Comparison]):
 
     def _on_redrawn(self, layers: list[CurveLayer]) -> Iterator[None]:
         if self.shown is not None and self.shown.run_inputs is not None:
-            with self.choices.layers.batched_update():
+            with batched(self.choices.layers):
                 yield from self._add_curves(layers, self.shown.run_inputs)
             yield
-            yield from self.curves.replace(layers, new=False)
+            yield from self._show_curves(layers, self.shown.run_inputs)
             self.curves.mark_excluded(self.excluded_rows())
             self.recolor()
             self.show_message("")
 
     def _add_curves(self, layers: list[CurveLayer], run_inputs: RunInputs) -> Iterator[None]:
         """Add layers of curves, hidden, in place of the previous ones, and name them after their images."""
-        yield from self.curves.replace(layers, shown=False)
+        yield from self.curves.replace(layers)
         for ref, own in zip(itertools.chain(*run_inputs.layers), layers, strict=False):
             if (image := ref()) is not None:
                 name_after(own, image, "curves")
+
+    def _show_curves(self, layers: list[CurveLayer], run_inputs: RunInputs) -> Iterator[None]:
+        """Show new layers of curves, but for those over images that are hidden as there are too many side by side."""
+        images = [ref() for ref in itertools.chain(*run_inputs.layers)]
+        yield from self.curves.show(but=self.side_by_side.crowded_out(zip(images, layers, strict=False)))
 
     def set_coloring(self, column: str, percentile: int) -> None:
         if (column, percentile) != (self.color_by, self.percentile):
@@ -550,7 +556,7 @@ class ComparisonTask(Task[Comparison]):
     def undo_group(self) -> None:
         """Take back the last group made of selected curves: its parts are removed, and their images compared again."""
         removable, last = self._removable_parts(), self.picked_groups.pop()
-        with self.choices.layers.batched_update():
+        with batched(self.choices.layers):
             remove_layers(removable, self.choices.layers)
         for layer in [ref() for ref in last.hidden]:
             if layer is not None:
@@ -743,7 +749,7 @@ class ComparisonTask(Task[Comparison]):
             if gone:
                 self.missing_images = path, gone
             else:
-                with self.choices.layers.batched_update():
+                with batched(self.choices.layers):
                     for layer in found:
                         add_unselected(layer, self.choices.layers)
                         yield None
@@ -804,8 +810,8 @@ class ComparisonTask(Task[Comparison]):
         shown, answer = opened.shown, opened.answer
         if shown is not None:
             shown = yield shown.linked(self.choices.layers, self.choices.dims).with_copies
-            with self.choices.layers.batched_update():
-                yield from self.curves.replace(opened.layers, new=opened.new, shown=False)
+            with batched(self.choices.layers):
+                yield from self.curves.replace(opened.layers, new=opened.new)
                 yield None
                 self._shown_results.add(shown.result)
                 whole = is_whole(shown.result, opened.layers)
@@ -818,7 +824,7 @@ class ComparisonTask(Task[Comparison]):
                     yield None
                     yield from self.show_in_turns(shown)
             yield None
-            yield from self.curves.replace(opened.layers, new=False)
+            yield from self.curves.show()
             if not whole:
                 self.show_message("⚠ Its layers were changed in the meantime: open the comparison again.")
                 return

@@ -19,7 +19,7 @@ from ..palette import COLORMAP
 from ..progress import report
 from .design_files import layer_data
 from .inputs import OWN, ImageRow, Source, trace
-from .layers import add_unselected, remove_layers
+from .layers import add_unselected, batched, remove_layers
 
 #: Maximum number of images opened for a group.
 MAX_GROUP_IMAGES = 12
@@ -50,7 +50,7 @@ class GroupImages:
     def show(self, opened: list[tuple[Layer | weakref.ref[Layer] | None, Layer]]) -> Iterator[None]:
         """Replace the previous group's images and outlines, one per event loop turn."""
         gone, self._displayed = self._displayed, []
-        with self._layers.batched_update():
+        with batched(self._layers):
             remove_layers(gone, self._layers)
             for image, outlines in opened:
                 under = image() if isinstance(image, weakref.ref) else image

@@ -28,7 +28,7 @@ from ..outlines.recognise import Content
 from .camera_flight import move_camera, view_of
 from .choices import Choices
 from .inputs import ACCEPTED, Ref, Source, Sources, fingerprint, is_own, plane_of, trace
-from .layers import select
+from .layers import batched, select
 from .offered import ChosenLayer
 from .review_files import (
     ReviewedImage,
@@ -196,16 +196,15 @@ class InspectionTask(Task[Inspection]):
                 if own is not None and own in self._verdicts
             )
         self.update_runner.cancel()
-        with self.choices.layers.batched_update():  # the curves, and their arrangement
-            yield from self.layers.curves.replace(outcome.layers, shown=False)
+        with batched(self.choices.layers):  # the curves, and their arrangement
+            yield from self.layers.curves.replace(outcome.layers)
             self._take(outcome, run_inputs)
-            yield from self.layers.replace_unlisted(outcome.unlisted, shown=False)
+            yield from self.layers.replace_unlisted(outcome.unlisted)
             self.layers.name()
             self.layers_changed.emit()
             yield None
         yield None
-        yield from self.layers.curves.replace(outcome.layers, new=False)
-        yield from self.layers.replace_unlisted(outcome.unlisted, new=False)
+        yield from self.layers.show()
 
     def _take(self, outcome: "InspectionOutcome", run_inputs: RunInputs) -> None:
         """Take over the result and the review, whose curves are in the viewer."""
@@ -675,13 +674,12 @@ class InspectionTask(Task[Inspection]):
             curves, unlisted = yield partial(both_layers, self.review, self.layers.images)
             for layer, excluded in zip(curves, self.excluded_curves, strict=True):
                 fill_by_score(layer, excluded=excluded)
-            with self.choices.layers.batched_update():
-                yield from self.layers.curves.replace(curves, shown=False)
-                yield from self.layers.replace_unlisted(unlisted, shown=False)
+            with batched(self.choices.layers):
+                yield from self.layers.curves.replace(curves)
+                yield from self.layers.replace_unlisted(unlisted)
                 self.layers.name()
                 self.layers_changed.emit()
-            yield from self.layers.curves.replace(curves, new=False)
-            yield from self.layers.replace_unlisted(unlisted, new=False)
+            yield from self.layers.show()
             if self.run_inputs is not None:  # own corrections do not make the result stale
                 refs = itertools.chain(*self.run_inputs.layers)
                 fingerprints = [

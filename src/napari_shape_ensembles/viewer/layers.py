@@ -3,8 +3,8 @@
 import itertools
 import weakref
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -106,6 +106,30 @@ def add_unselected(layer: Layer, layers: LayerList, place: int | None = None) ->
         layers.selection = selected
 
 
+# The batch of a layer list that napari was told of, and how many are open within it.
+_BATCHES: "weakref.WeakKeyDictionary[LayerList, tuple[ExitStack, int]]" = weakref.WeakKeyDictionary()
+
+
+@contextmanager
+def batched(layers: LayerList) -> Iterator[None]:
+    """Batch changes of a layer list, for each of which napari would lay out its grid again; may be nested.
+
+    `LayerList.batched_update` may not: napari would end the outer batch with the inner one.
+    """
+    stack, depth = _BATCHES.get(layers, (ExitStack(), 0))
+    if not depth:
+        stack.enter_context(layers.batched_update())
+    _BATCHES[layers] = stack, depth + 1
+    try:
+        yield
+    finally:
+        _, depth = _BATCHES.pop(layers)
+        if depth > 1:
+            _BATCHES[layers] = stack, depth - 1
+        else:
+            stack.close()
+
+
 def brush_for(sizes: ArrayLike) -> int:
     """Return a brush size for objects of these numbers of pixels: a third of their median diameter."""
     sizes = np.asarray(sizes)
@@ -113,7 +137,7 @@ def brush_for(sizes: ArrayLike) -> int:
 
 
 def remove_layers(refs: "Iterable[weakref.ref[Layer]]", layers: LayerList) -> None:
-    """Remove those of these layers that still exist, within a batch of the caller: napari's batches do not nest."""
+    """Remove those of these layers that still exist."""
     for ref in refs:
         if (layer := ref()) is not None and layer in layers:
             layers.remove(layer)
@@ -180,11 +204,11 @@ class OwnLayers:
                 news = True
         return news
 
-    def replace(self, layers: Sequence[CurveLayer], *, new: bool = True, shown: bool = True) -> "Generator[None]":
+    def replace(self, layers: Sequence[CurveLayer], *, new: bool = True) -> "Generator[None]":
         """Replace the previous layers, in turns with the event loop: each insertion and first draw takes 0.1 s.
 
-        New layers are appended to the list, hidden, before the previous ones are removed; pass `shown=False` to arrange
-        them first, all within a batch of the layer list, and show them afterwards with `new=False`.
+        New layers are appended to the list, hidden until `show`, before the previous ones are removed. Those that are
+        not `new` are in the list unless they were deleted meanwhile.
         """
         names = {layer: layer.name for layer in layers if new and layer not in self._layers}
         for layer in names:
@@ -201,12 +225,14 @@ class OwnLayers:
             layer.name = name  # napari had appended a number if a previous layer had the same name
         if was_active and layers:
             self._layers.selection.active = layers[-1]
-        hidden = [layer for layer in layers if shown and layer in self._hidden]
+
+    def show(self, but: Container[CurveLayer] = ()) -> Iterator[None]:
+        """Show the new layers, but for some."""
+        hidden = [layer for layer in self if layer in self._hidden and layer not in but]
+        self._hidden.clear()
         for start in range(0, len(hidden), at_once := -(-len(hidden) // _TURNS) or 1):
-            # napari lays out its grid again for each event, for which it needs a second with dozens of layers.
-            with self._layers.batched_update() if at_once > 1 else nullcontext():
+            with batched(self._layers) if at_once > 1 else nullcontext():
                 for layer in hidden[start : start + at_once]:
-                    self._hidden.remove(layer)
                     layer.visible = True
             yield
 

@@ -151,6 +151,7 @@ class ReferenceTask(Task[Judgement]):
         judged, layers = yield partial(judge, self.reference, images, run_inputs)
         self.result, self.run_inputs = judged, run_inputs
         yield from self.curves.replace(layers)
+        yield from self.curves.show()
 
     def on_failed(self, reason: str) -> None:
         super().on_failed(reason)

@@ -53,9 +53,14 @@ class ReviewLayers:
 
     # Outlines.
 
-    def replace_unlisted(self, layers: dict[int, Shapes], *, new: bool = True, shown: bool = True) -> Iterator[None]:
+    def replace_unlisted(self, layers: dict[int, Shapes]) -> Iterator[None]:
         self._unlisted_images = list(layers)
-        yield from self.unlisted.replace(list(layers.values()), new=new, shown=shown)
+        yield from self.unlisted.replace(list(layers.values()))
+
+    def show(self) -> Iterator[None]:
+        """Show the new layers."""
+        yield from self.curves.show()
+        yield from self.unlisted.show()
 
     def unlisted_of(self, image: int) -> Layer | None:
         """Return the layer of labels without a curve of an image."""

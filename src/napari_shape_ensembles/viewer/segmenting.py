@@ -41,7 +41,7 @@ from ..progress import Progress, as_part, report
 from ..words import account_of, counted
 from .choices import Choices
 from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, source_of, trace
-from .layers import add_unselected, colormap_of, name_after
+from .layers import add_unselected, batched, colormap_of, name_after
 from .offered import ChosenLayer
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_axes
@@ -376,7 +376,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         own = None  # no strong references while images are segmented
         if not (missing or is_missing):
             return
-        with self.choices.layers.batched_update():
+        with batched(self.choices.layers):
             if is_missing:
                 self._preview_layer = self._set_preview_layer(None, _blank(source), source.placement)
                 yield None
@@ -472,7 +472,7 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def _removal_job(self, lines: list[Image]) -> JobSteps:
         """Remove preview layers, one per event loop turn."""
-        with self.choices.layers.batched_update():
+        with batched(self.choices.layers):
             while lines:
                 self._remove_layer(lines.pop())
                 yield None

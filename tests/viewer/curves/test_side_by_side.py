@@ -18,6 +18,7 @@ from napari_shape_ensembles.viewer.curves.canvas_overlays import Captions
 from napari_shape_ensembles.viewer.curves.side_by_side import MAX_CELLS
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.inputs import OWN
+from napari_shape_ensembles.viewer.layers import batched
 from napari_shape_ensembles.viewer.session import Session
 
 
@@ -127,6 +128,11 @@ def run_quickly(session, qtbot):
     """Compare A and B, of which nothing but the layers matters."""
     for seed, name in ((1, "one"), (2, "two")):
         session.choices.layers[name].data = spots(seed, rows=3)
+    compare_quickly(session, qtbot)
+
+
+def compare_quickly(session, qtbot):
+    """Compare the groups."""
     set_choices(session.choices, permutations=199, landmarks=50, rank=10)
     session.comparison.run()
     wait_until_idle(session.comparison, qtbot)
@@ -178,6 +184,34 @@ def test_more_images_than_napari_shows_quickly_are_hidden_until_the_user_shows_t
     session.comparison.arrange(False)
     assert all(layer.visible for layer in model.layers)
     session.detach()
+
+
+def test_curves_over_images_that_are_hidden_as_too_many_stay_hidden_with_them(model, qtbot):
+    for name in range(MAX_CELLS + 2):
+        model.add_image(spots(name), name=str(name))
+    session, images = Session.of(model), list(model.layers)
+    session.attach()
+    session.design.write([(image, GROUP, "AB"[place % 2]) for place, image in enumerate(images)])
+    session.comparison.arrange(True, captioned=True)
+    compare_quickly(session, qtbot)
+    assert [layer.visible for layer in session.comparison.curves] == [
+        image.visible for image in images[::2] + images[1::2]
+    ]
+    assert sum(layer.visible for layer in session.comparison.curves) == MAX_CELLS
+    session.comparison.arrange(False)
+    assert all(layer.visible for layer in session.comparison.curves)
+    session.detach()
+
+
+def test_batches_of_layers_nest(model):
+    told = []
+    model.layers.events.begin_batch.connect(lambda _: told.append("begin"))
+    model.layers.events.end_batch.connect(lambda _: told.append("end"))
+    with batched(model.layers):
+        with batched(model.layers):
+            pass
+        assert told == ["begin"]
+    assert told == ["begin", "end"]
 
 
 def test_the_view_is_fitted_to_all_replaced_images(two, model, qtbot):

@@ -21,7 +21,7 @@ from ...words import counted
 from ..camera_flight import is_where_moved
 from ..choices import Choices
 from ..inputs import OWN, is_own
-from ..layers import add_unselected
+from ..layers import CurveLayer, add_unselected, batched
 from ..overlap import are_disjoint, images_below
 from ..task import Debouncer
 from ..world import drawn_extent
@@ -185,7 +185,7 @@ class SideBySide:
             crowded += layers
         self._crowded_out.update(crowded)
         if crowded:
-            with self._layers.batched_update():  # napari lays out its grid again for each event
+            with batched(self._layers):  # napari lays out its grid again for each event
                 for layer in crowded:
                     layer.visible = False
         if hidden:
@@ -193,6 +193,13 @@ class SideBySide:
                 f"{counted(hidden, 'image')} hidden: napari is slow with more than {MAX_CELLS} side by side. Show them "
                 "by their eyes in the layer list."
             )
+
+    def crowded_out(self, curves: Iterable[tuple[object, CurveLayer]]) -> list[CurveLayer]:
+        """Count layers of curves over images that are hidden among these, too; return them."""
+        hidden = [layer for layer in self._crowded_out if not layer.visible]
+        over = [own for image, own in curves if image in hidden]
+        self._crowded_out.update(over)
+        return over
 
     def _lay_out(self, groups: Sequence[list[Layer]], *, anew: bool) -> None:
         """Order the layers, with spacers, and set up the grid, unless all is as it should be."""
@@ -210,7 +217,7 @@ class SideBySide:
         order = _in_blocks(shown, missing, spacers)
         is_right = len(spacers) == sum(missing) and order == list(self._layers)[: len(order)]
         if not is_right or any(getattr(self._grid, name) != value for name, value in grid.items()):
-            with self._layers.batched_update(), self._grid.events.enabled.blocker(self._on_grid_switched):
+            with batched(self._layers), self._grid.events.enabled.blocker(self._on_grid_switched):
                 for spacer in spacers[sum(missing) :]:
                     self._layers.remove(spacer)
                 spacers += [self._new_spacer(shown[0][0]) for _ in range(sum(missing) - len(spacers))]
@@ -287,7 +294,7 @@ class SideBySide:
             event.disconnect(self.schedule_arrange)
         self._grid.events.enabled.disconnect(self._on_grid_switched)
         self._canvas.events.size.disconnect(self._fit_debouncer.start)
-        with self._layers.batched_update():
+        with batched(self._layers):
             for spacer in self.spacers():
                 self._layers.remove(spacer)
             for name, value in self._grid_before.items():
