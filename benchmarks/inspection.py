@@ -1,4 +1,4 @@
-"""Rank labels by their probability of being wrong: in manually corrected masks and automatic segmentations.
+"""Rank labels by how likely they are wrong: in manually corrected masks and automatic segmentations.
 
 Images are split in advance: every second image of the corrected masks in order of names, two images of each type of
 the varied images, and half of the others are for development; the rest is for testing. Trees are trained on the
@@ -13,7 +13,7 @@ for development images left out of training. Trees that confirm reasons are trai
 quarter of their objects.
 
 Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--out docs/results/inspection.json]``, with
-``--reasons`` for the reasons given for simulated faults, or with ``--train``.
+``--reasons`` for the reasons given for simulated faults, ``--scaling`` for scores scaled by ticks, or with ``--train``.
 """
 
 import argparse
@@ -93,11 +93,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=SHARED)
     parser.add_argument("--cache", type=Path, help="folder that keeps the evidence between runs")
     parser.add_argument("--reasons", action="store_true", help="only check the reasons on made faults")
+    parser.add_argument("--scaling", action="store_true", help="only scale scores by ticks, on automatic label sets")
     parser.add_argument("--train", action="store_true", help="only train trees, and write them into the package")
     out_option(parser)
     options = parser.parse_args()
     if options.reasons:
         record(options.out, **reason_table(options.data))
+    elif options.scaling:
+        cases = automatic(options.data, test_images(options.data))
+        table = pd.concat([measured_set("automatic", *case, options.cache) for case in cases], ignore_index=True)
+        record(options.out, scaling=scaling(labelled(table)))
     elif options.train:
         table = measured(options.data, options.cache)
         table = table[~table["source"].isin(test_images(options.data))].reset_index(drop=True)
@@ -730,6 +735,35 @@ def after_ticks(
     apart = [roc_auc_score(wrong[others], score[others]) if both else np.nan for score in (before, after)]
     areas = roc_auc_score(wrong, before), roc_auc_score(wrong, np.nan_to_num(settled, posinf=1e9, neginf=-1e9))
     return *areas, *apart
+
+
+def scaling(table: pd.DataFrame, each: int = 10) -> dict[str, object]:
+    """Errors of the scores of the other labels before and after ticks, in both orders, until there are some of each."""
+    trees = suspects.trees_of("image")
+    rows = relative(table, dict(trees.spread))
+    rows = rows.assign(odds=ranked_as_shipped(table, rows, trees, "image")[0])
+    found: dict[str, list[tuple[float, ...]]] = {"suspicious": [], "uncertain": []}
+    for own in learnable(table):
+        here, wrong = rows.loc[own.index].reset_index(drop=True), own["wrong"].to_numpy()
+        before = suspects.scores(here, None)
+        for order, of in (("suspicious", -before), ("uncertain", np.abs(before - 0.5))):
+            sequence = np.argsort(of, kind="stable")
+            fewer = np.minimum(wrong[sequence].cumsum(), (~wrong[sequence]).cumsum())
+            first = sequence[: int((fewer < each).sum()) + 1]
+            others = np.setdiff1d(np.arange(len(wrong)), first)
+            if fewer[-1] < each or len(others) < each:
+                continue
+            after = suspects.scores(here, here.loc[first].assign(wrong=wrong[first]))
+            errors = [float(np.mean((wrong - score)[others] ** 2)) for score in (before, after)]
+            shares = [abs(float(np.mean((wrong - score)[others]))) for score in (before, after)]
+            found[order].append((len(first), *errors, *shares))
+    names = ("ticks", "squared error before", "after", "error of the share before", "share after")
+    figures = {
+        order: {"sets": len(sets)} | dict(zip(names, np.round(np.mean(sets, axis=0), 3).tolist(), strict=True))
+        for order, sets in found.items()
+    }
+    print(figures, flush=True)
+    return figures
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
 """False alarms and power of `Reference`, by simulation and on real images; results of docs/evidence/reference.md.
 
-python benchmarks/reference.py levels | real | made | chart | cost
-    [--repetitions N] [--seed S] [--data FOLDER] [--out docs/results/reference.json]
+python benchmarks/reference.py levels | real | made | days | chart | cost
+    [--repetitions N] [--seed S] [--laws LAW ...] [--images N ...] [--data FOLDER] [--out docs/results/reference.json]
 
-`levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts and
-vertebrae (data beside the repository: docs/contributing/data.md), held out or of another kind; by `Reference`, by
-other scores of
-the same outlines, and by two rivals. `made`: the same on outlines that differ in one respect; what is found in form
-and in scale shows what leaks. `chart`: false alarms over 200 images, and delays. `cost`: seconds for 1000 images of 200
-outlines.
+`levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts, cells,
+powder, steel and battery particles (data beside the repository: docs/contributing/data.md), held out or of another
+kind; by `Reference` and by rivals. `made`: the same on made outlines, on which the score was chosen. What is found in
+form and in scale shows what leaks. `days`: another day, and references of several days. `chart`: false alarms over 200
+images, and delays. `cost`: seconds for 1000 images of 200 outlines.
 """
 
 import argparse
@@ -21,18 +20,15 @@ import numpy as np
 from imageio.v3 import imread
 from scipy import stats
 
-from napari_shape_ensembles import Ensemble, Reference, Settings, extract_curves
+from napari_shape_ensembles import Ensemble, Reference, Settings, decompose, extract_curves, to_landmarks
 from napari_shape_ensembles.comparison import reference as module
 from napari_shape_ensembles.comparison.reference_measures import Measured, measure
-from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
-from napari_shape_ensembles.shapes.conformal import conformal_p_values
+from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales, whiten
 from results_file import out_option, printed, record, share
 
 LEVEL = 0.05
 # An image is an array of outlines by columns: those of form end here, those of scale there; six features follow.
 FORM, DESCRIBED = 11, 13
-# How the columns follow the logarithm of size.
-SIZE = np.array([0] * FORM + [1, 0] + [2, 1, 1, 0, 0, 0])
 # Laws of descriptors, of outlines and of images; images have this share of the variance.
 LAWS = {
     "normal": lambda rng, shape: rng.standard_normal(shape),
@@ -43,22 +39,26 @@ BETWEEN = 0.08
 # Outlines of an image of the reference, at least and at most, and of the query.
 NUMBERS = {"15": (15, 15, 15, 15), "5 to 50": (5, 50, 5, 50), "few": (5, 50, 5, 5), "many": (5, 50, 50, 50)}
 PLANS = ((10, 0.1), (20, 0.05), (40, 0.05), (100, 0.05), (100, 0.01))
-# What changes in a query, and in which share of its outlines.
+# What changes in a query, by which factor, and in which share of its outlines.
 CHANGES = {
-    "nothing": ({}, 1),
-    "size × 1.12": ({"size": 11.2}, 1),
-    "elongation × 1.15": ({"elongation": 1.495}, 1),
-    "spread of size × 1.6": ({"spread": 0.32}, 1),
-    "roughness × 1.15": ({"roughness": 0.0575}, 1),
-    "roughness × 1.6 in a third": ({"roughness": 0.08}, 1 / 3),
-    "size × 1.4 in a third": ({"size": 14.0}, 1 / 3),
+    "nothing": {},
+    "size × 1.14": {"size": 1.14},
+    "elongation × 1.13": {"elongation": 1.13},
+    "spread of size × 1.5": {"spread": 1.5},
+    "roughness × 1.2": {"roughness": 1.2},
+    "coarse form × 1.25": {"coarse form": 1.25},
+    "finer waves": {"waves": (9, 16)},
+    "all by 1.06 to 1.1": {"size": 1.08, "elongation": 1.06, "roughness": 1.1, "coarse form": 1.1},
+    "roughness × 1.6 in a third": {"roughness": 1.6, "part": 1 / 3},
+    "size × 1.4 in a third": {"size": 1.4, "part": 1 / 3},
+    "coarse form × 1.9 in a third": {"coarse form": 1.9, "part": 1 / 3},
 }
 
 
 @cache
 def placeholder(name):
     """An image whose outlines are measured elsewhere."""
-    return Ensemble([[(0, 0), (0, 1), (1, 1)]], name=name)
+    return Ensemble([[(0, 0), (0, 1), (1 + int(name), 1)]], name=name)
 
 
 def stand_in(parts):
@@ -83,7 +83,7 @@ def levels(args):
     """Share of p-values at the level or below."""
     rows = []
     for law, (name, (least, most, own_least, own_most)), (n, level) in (
-        (law, numbers, plan) for law in LAWS for numbers in NUMBERS.items() for plan in PLANS
+        (law, numbers, plan) for plan in PLANS for law in args.laws for numbers in NUMBERS.items()
     ):
         rng, hits = np.random.default_rng([args.seed, n]), defaultdict(int)
         for _ in range(args.repetitions):
@@ -97,43 +97,48 @@ def levels(args):
     return rows
 
 
-def energy(points):
-    """Energy distance of each image (U, m, d) from all others, summed over the descriptors."""
-    total = np.zeros(len(points))
-    for values in np.moveaxis(points, 2, 0):
-        grid = np.sort(values.ravel())
-        shares = (values[:, :, None] <= grid[:-1]).mean(axis=1)
-        total += (shares - (shares.sum(axis=0) - shares) / (len(points) - 1)) ** 2 @ np.diff(grid)
-    return total
+def rivals(reference, query):
+    """Statistics of what an engineer would use: the larger, the more unlike the query is.
+
+    The largest z-score of the means of six features over the images; and of the share of outlines of which any feature
+    is more than two standard deviations from the mean of all.
+    """
+    means = np.array([one[:, DESCRIBED:].mean(axis=0) for one in [*reference, query]])
+    every = np.concatenate([one[:, DESCRIBED:] for one in reference])
+    centre, spread = every.mean(axis=0), every.std(axis=0)
+    parts = [(np.abs((one[:, DESCRIBED:] - centre) / spread) > 2).any(axis=1).mean() for one in [*reference, query]]
+    found = {}
+    for name, values in (("means", means), ("shares", np.array(parts)[:, None])):
+        usual = np.maximum(values[:-1].std(axis=0, ddof=1), 1e-9)
+        found[name] = float((np.abs(values[-1] - values[:-1].mean(axis=0)) / usual).max())
+    return found
 
 
-def p_values(parts):
-    """p-values of the last of some images, by every method."""
-    row = judged(parts[:-1], parts[-1:]).iloc[0]
-    found = {"Reference": row["p"], "form": row["p_form"], "scale": row["p_scale"]}
-    count, rng = min(map(len, parts)), np.random.default_rng(0)
-    every = np.stack([one[rng.permutation(len(one))[:count], :DESCRIBED] for one in parts])
-    means = (every.mean(axis=1) - every.mean(axis=(0, 1))) / every.mean(axis=1).std(axis=0)
-    features = np.array([one[:, DESCRIBED:].mean(axis=0) for one in parts])
-    for name, scores in {
-        "squares of means": (means**2).sum(axis=1),
-        "energy distance": energy(every / every.std(axis=(0, 1))),
-    }.items():
-        found[name] = conformal_p_values(scores[-1:] * (1 - 1e-12), scores[:-1])[0]
-    z = np.abs(features[-1] - features[:-1].mean(axis=0)) / features[:-1].std(axis=0, ddof=1)
-    t = stats.t.sf(z / (1 + 1 / (len(parts) - 1)) ** 0.5, len(parts) - 2)
-    return found | {"t-tests, Holm": 2 * len(z) * t.min(), "z-scores": 2 * len(z) * stats.norm.sf(z).min()}
+def power(data, draw, args, n):
+    """Share of queries of each kind that are flagged, by `Reference` and by rivals.
 
-
-def power(data, kinds, draw, args):
-    """Share of queries of each kind that are flagged, by every method."""
-    rows = []
-    for kind in kinds:
-        rng, hits = np.random.default_rng(args.seed), defaultdict(int)
-        for _ in range(args.repetitions):
-            for name, p in p_values(draw(rng, kind)).items():
-                hits[name] += p <= LEVEL + 1e-9
-        cells = {name: round(count / args.repetitions, 3) for name, count in hits.items()}
+    `draw` returns the images of a reference, and queries by kind, of which the first is one more image of the kind.
+    Tests of means are at their nominal level (t-tests with Holm's correction), and at the false alarms that `Reference`
+    has by design, which is the quantile of their statistic over the repetitions without a difference.
+    """
+    rng, hits, statistics = np.random.default_rng([args.seed, n]), {}, {}
+    level = int(LEVEL * (n + 1) + 1e-9) / (n + 1) or 1 / (n + 1)
+    for _ in range(args.repetitions):
+        reference, queries = draw(rng)
+        table = judged(reference, [*queries.values()], max(LEVEL, level))
+        for (kind, query), row in zip(queries.items(), table.to_dict("records"), strict=True):
+            for name, column in (("Reference", "p"), ("form", "p_form"), ("scale", "p_scale")):
+                hits.setdefault((kind, name), []).append(row[column] <= max(LEVEL, level) + 1e-9)
+            for name, value in rivals(reference, query).items():
+                statistics.setdefault((kind, name), []).append(value)
+    usual, rows = next(iter(queries)), []
+    least = {name: np.quantile(statistics[usual, name], 1 - level) for name in ("means", "shares")}
+    t = stats.t.isf(level / 12, n - 1) * (1 + 1 / n) ** 0.5
+    for kind in queries:
+        found = {name: np.mean(hits[kind, name]) for name in ("Reference", "form", "scale")}
+        found["t-tests, Holm"] = np.mean(np.array(statistics[kind, "means"]) > t)
+        found |= {f"{name}, equal alarms": np.mean(np.array(statistics[kind, name]) > least[name]) for name in least}
+        cells = {name: round(float(value), 3) for name, value in found.items()}
         rows.append(printed(data=data, query=kind, repetitions=args.repetitions, **cells))
     return rows
 
@@ -144,64 +149,157 @@ def described(ensemble, **settings):
     return np.hstack([one.form, one.scale, np.log(ensemble.features.drop(columns="id").to_numpy())])
 
 
+def swapped(rng, forms, scales):
+    """As many outlines as `scales` has, with the forms of others."""
+    rows = rng.choice(len(forms), len(scales), replace=len(forms) < len(scales))
+    form, _ = decompose(to_landmarks(forms[rows], 500))
+    _, extents = decompose(to_landmarks(scales, 500))
+    return Ensemble(whiten(form) @ extents)
+
+
 def real(args):
     """Power on real images."""
-    paths = {kind: sorted((args.data / "mef_nuclei").glob(f"{kind}_*.png")) for kind in ("wt", "ko")}
+    rng = np.random.default_rng(args.seed)
+    paths = {kind: sorted((args.data / "replicates" / "mef_nuclei").glob(f"{kind}_*.png")) for kind in ("wt", "ko")}
     traced = {kind: [extract_curves(imread(path), min_area=600) for path in some] for kind, some in paths.items()}
-    fields = {kind: [described(field) for field in some if len(field)] for kind, some in traced.items()}
-    sets = {}
-    for name, column in (("hearts", "person"), ("vertebrae", "group")):
-        with np.load(args.data / f"{name}.npz") as data:
-            every = described(Ensemble(np.split(data["xy"], data["offsets"][1:-1])))
-            sets[name] = {group: every[data[column] == group] for group in np.unique(data[column]).tolist()}
+    traced = {kind: [field for field in some if len(field)] for kind, some in traced.items()}
+    fields = {kind: [described(field) for field in some] for kind, some in traced.items()}
+    wild, other = traced["wt"], [traced["ko"][place % len(traced["ko"])] for place in range(len(traced["wt"]))]
+    pooled = {kind: pool(some) for kind, some in traced.items()}
+    swaps = {
+        "form of knock-out": [described(swapped(rng, pooled["ko"], field)) for field in wild],
+        "form of wild type": [described(swapped(rng, pooled["wt"], field)) for field in wild],
+        "scale of knock-out": [described(swapped(rng, pooled["wt"], field)) for field in other],
+    }
 
-    def nuclei(rng, kind):
-        order = rng.permutation(len(fields["wt"]))
-        others = [fields["wt"][place] for place in order[20:]] if kind == "held out" else fields["ko"]
-        return [*(fields["wt"][place] for place in order[:20]), others[rng.integers(len(others))]]
+    def nuclei(n):
+        def draw(rng):
+            order = rng.permutation(len(fields["wt"]))
+            held, unlike = order[-1], fields["ko"][rng.integers(len(fields["ko"]))]
+            queries = {"held out": fields["wt"][held], "knock-out": unlike}
+            return [fields["wt"][place] for place in order[:n]], queries | {
+                name: some[held] for name, some in swaps.items()
+            }
 
-    def hearts(rng, kind):
-        persons = rng.permutation(list(sets["hearts"]))
-        images = [sets["hearts"][one][rows] for one in persons[:4] for rows in np.split(rng.permutation(30), 5)]
+        return draw
+
+    with np.load(args.data / "replicates" / "hearts.npz") as data:
+        every = described(Ensemble(np.split(data["xy"], data["offsets"][1:-1])))
+        persons = {person: every[data["person"] == person] for person in np.unique(data["person"]).tolist()}
+
+    def hearts(rng):
+        order = rng.permutation(list(persons))
+        images = [persons[one][rows] for one in order[:4] for rows in np.split(rng.permutation(30), 5)]
         images = [images[place] for place in rng.permutation(len(images))]
-        return images if kind == "held out" else [*images, sets["hearts"][persons[4]][rng.permutation(30)[:6]]]
+        return images[:-1], {"held out": images[-1], "another person": persons[order[4]][rng.permutation(30)[:6]]}
 
-    def bones(rng, kind):
-        order, others = rng.permutation(30), sets["vertebrae"][kind[0]]
-        rows = order[25:26] if kind == "control" else rng.integers(len(others), size=1)
-        return [*(sets["vertebrae"]["c"][order[place : place + 1]] for place in range(25)), others[rows]]
-
+    with np.load(args.data / "osteosarcoma_cells" / "cells.npz") as data:
+        cells, label = np.split(data["xy"], data["offsets"][1:-1]), 3 * data["cell_line"] + data["treatment"]
+    groups = {place: described(Ensemble([cells[row] for row in np.flatnonzero(label == place)])) for place in range(6)}
+    cells = {"another line": groups[3], "jasplakinolide": groups[1], "cytochalasin": groups[2]}
+    with np.load(args.data / "ampis_powder" / "polygons.npz") as data:
+        polygons, label = np.split(data["xy"], data["offsets"][1:-1]), 2 * data["image"] + data["kind"]
+    powder = [described(Ensemble([polygons[row] for row in np.flatnonzero(label == place)])) for place in range(4)]
+    steel = {
+        hours: [
+            described(extract_curves(imread(path) > 0, min_area=60))
+            for path in sorted((args.data / "uhcs_spheroidite").glob(f"800C-{hours}H-*_mask.png"))
+        ]
+        for hours in (24, 85)
+    }
+    ages = {f"micrograph {place} of 85 h": one for place, one in enumerate(steel[85], 1)}
+    with np.load(args.data / "paper" / "battery_curves.npz") as data:
+        battery = [
+            described(Ensemble(np.split(data[f"{name}_sigma5_xy"], data[f"{name}_sigma5_offsets"][1:-1])))
+            for name in ("new", "old")
+        ]
+    fields_and_satellites = {"another field": powder[0], "satellites": powder[3]}
     return [
-        *power("nuclei, 20 fields", ("held out", "knock-out"), nuclei, args),
-        *power("hearts, 4 persons × 5 images", ("held out", "another person"), hearts, args),
-        *power("vertebrae, 25 bones", ("control", "large", "small"), bones, args),
+        *(row for n in (10, 20) for row in power(f"nuclei, {n} fields", nuclei(n), args, n)),
+        *power("hearts, 4 persons, 19 images", hearts, args, 19),
+        *power("cells, 19 images", parts(groups[0], cells, 19), args, 19),
+        *power("powder, 19 images", parts(powder[2], fields_and_satellites, 19), args, 19),
+        *power("steel at 24 h, 19 images", parts(np.concatenate(steel[24]), ages, 19), args, 19),
+        *power("battery particles, 40 images", parts(battery[0], {"cycled": battery[1]}, 40), args, 40),
     ]
 
 
+def pool(images):
+    """All outlines of some images."""
+    return Ensemble([curve for image in images for curve in image.curves])
+
+
+def parts(usual, others, n):
+    """A function for `power` that draws images from pools, of 5 to 50 outlines if the pool of usual ones has enough."""
+
+    def draw(rng):
+        ends = np.cumsum(rng.integers(5, 51, n + 1))
+        ends = np.maximum(ends * min(len(usual) / ends[-1], 1), 3 * np.arange(1, n + 2)).astype(int)
+        images = np.split(rng.permutation(usual), ends)[:-1]
+        count = len(images[-1])
+        queries = {name: one[rng.permutation(len(one))[:count]] for name, one in others.items()}
+        return images[:-1], {"held out": images[-1]} | queries
+
+    return draw
+
+
 @cache
-def population(seed, roughness=0.05, size=10.0, elongation=1.3, spread=0.2):
-    """Outlines of one law, described."""
-    rng = np.random.default_rng(seed)
-    forms = draw_forms(rng, 1500, roughness=roughness, waves=(8, 14), vertices=128)
-    scales = draw_scales(rng, 1500, size=size, spread=spread, elongation=elongation)
-    return described(Ensemble(forms @ scales), landmarks=200)
+def population(kind):
+    """Outlines of images in 40 states, described: (40, 120, …)."""
+    change, states, found = dict(CHANGES[kind]), np.random.default_rng(7), []
+    part, rng = change.pop("part", 1), np.random.default_rng(sum(map(ord, kind)))
+    for _ in range(40):
+        rough, coarse, elongated, varied, large = np.exp(states.normal(0, [0.08, 0.06, 0.03, 0.1, 0.04]))
+        for count, own in ((round(120 * part), change), (120 - round(120 * part), {})):
+            factor = defaultdict(lambda: 1, own)
+            forms = draw_forms(
+                rng,
+                count,
+                roughness=0.05 * rough * factor["roughness"],
+                coarse=0.075 * coarse * factor["coarse form"],
+                waves=own.get("waves", (8, 14)),
+                vertices=128,
+            )
+            scales = draw_scales(
+                rng,
+                count,
+                size=10 * large * factor["size"],
+                spread=0.2 * varied * factor["spread"],
+                elongation=(1 + 0.3 * elongated) * factor["elongation"],
+            )
+            found.append(forms @ scales)
+    return described(Ensemble(np.concatenate(found)), landmarks=200).reshape(40, 120, -1)
 
 
 def made(args):
-    """Power on made outlines: 40 images of 8 to 30, which differ in size (4 %) and roughness (8 %)."""
+    """Power on made outlines: images of 5 to 50, which differ in size, elongation, coarse form and roughness."""
 
-    def image(rng, changes, part):
-        count = int(rng.integers(8, 31))
-        changed = round(count * part)
-        usual = {"roughness": 0.05 * rng.choice([0.92, 1.0, 1.08])}
-        groups = ((population(1, **usual), count - changed), (population(2, **(usual | changes)), changed))
-        outlines = np.concatenate([one[rng.integers(len(one), size=number)] for one, number in groups])
-        return outlines + rng.normal(0, 0.04) * SIZE
+    def image(rng, kind):
+        states = population(kind)
+        return rng.permutation(states[rng.integers(len(states))])[: rng.integers(5, 51)]
 
-    def draw(rng, kind):
-        return [*(image(rng, {}, 0) for _ in range(40)), image(rng, *CHANGES[kind])]
+    def draw(n):
+        return lambda rng: (
+            [image(rng, "nothing") for _ in range(n)],
+            {kind: image(rng, kind) for kind in CHANGES},
+        )
 
-    return power("made, 40 images", CHANGES, draw, args)
+    return [row for n in args.images for row in power(f"made, {n} images", draw(n), args, n)]
+
+
+def days(args):
+    """Share flagged of images of a day of the reference, of another day, and of another kind."""
+    rows = []
+    for count, each in ((1, 20), (5, 4), (20, 1)):
+        rng, hits = np.random.default_rng(args.seed), np.zeros(3)
+        for _ in range(args.repetitions):
+            shifts = rng.normal(0, 0.5, (count + 1, 13))
+            reference = [drawn(rng, "normal", 15, shifts[day]) for day in range(count) for _ in range(each)]
+            queries = [drawn(rng, "normal", 15, shift) for shift in (shifts[0], shifts[-1], shifts[-1] + 1.5)]
+            hits += judged(reference, queries)["p"] <= LEVEL + 1e-9
+        same, another, unlike = (hits / args.repetitions).round(3).tolist()
+        rows.append(printed(days=count, images_of_each=each, same_day=same, another_day=another, unlike=unlike))
+    return rows
 
 
 def chart(args):
@@ -237,10 +335,12 @@ def cost(args):
 def main():
     """Run one of the simulations."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("levels", "real", "made", "chart", "cost"))
+    parser.add_argument("what", choices=("levels", "real", "made", "days", "chart", "cost"))
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--data", type=Path, default=Path("../data/replicates"))
+    parser.add_argument("--laws", choices=LAWS, nargs="+", default=[*LAWS])
+    parser.add_argument("--data", type=Path, default=Path("../data"))
+    parser.add_argument("--images", type=int, nargs="+", default=[10, 20, 40, 100])
     out_option(parser)
     args = parser.parse_args()
     record(args.out, **{args.what: globals()[args.what](args)})

@@ -1067,7 +1067,8 @@ def test_an_intensity_image_given_as_labels_gets_a_note(tmp_path):
     imageio.imwrite(tmp_path / "photo.png", image)
     imageio.imwrite(tmp_path / "mask.png", labels(3))
     noted = run("inspect", tmp_path / "photo.png", "--out", tmp_path / "r")
-    assert "note: photo.png looks like an intensity image; each gray level is treated as a label" in noted.stderr
+    assert "note: photo.png looks like an intensity image: is it the image instead of the labels?" in noted.stderr
+    assert (noted.exit_code, "gray levels, not labels: segment the image first" in noted.stderr) == (2, True)
     assert "note: " not in run("inspect", tmp_path / "mask.png", "--out", tmp_path / "r").stderr
 
 
@@ -1115,8 +1116,12 @@ def test_inspect_ranks_labels_lists_missing_objects_and_learns_from_ticks(tmp_pa
     table = pd.read_csv(tmp_path / "r" / "mask.suspects.csv", keep_default_na=False)
     assert sorted(table["label"]) == np.unique(plane[plane > 0]).tolist()
     assert len(pd.read_csv(tmp_path / "r" / "mask.missing.csv")) == 1
+    assert "scores are ranks, and no probabilities, until 10" in done.stdout
+    swapped = run("inspect", tmp_path / "photo.png", "--image", tmp_path / "mask.png", "--out", tmp_path / "w")
+    assert (swapped.exit_code, "exchange the two" in swapped.stderr) == (2, True)
     again = run("inspect", tmp_path / "mask.png", "--ticks", tmp_path / "ticks.csv", "--out", tmp_path / "s")
     assert again.exit_code == 0, again.stderr
+    assert again.stdout.splitlines()[0].endswith("so far 1 and 1")
     table = pd.read_csv(tmp_path / "s" / "mask.suspects.csv", keep_default_na=False)
     assert (table["label"].iloc[0], table["label"].iloc[-1]) == (1, 8)
     (tmp_path / "ticks.csv").write_bytes(b"label;status\r\n8;right\r\n1;wrong\r\n")  # as saved by Excel

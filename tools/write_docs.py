@@ -472,7 +472,7 @@ BLOCKS = {
     },
     "real-data": real_rows,
     "reference": reference,
-    **{f"reference-{name}": of_reference(name) for name in ("levels", "power", "chart")},
+    **{f"reference-{name}": of_reference(name) for name in ("levels", "power", "days", "chart")},
     **{
         f"replicates-{what}": of_replicates(what)
         for what in ("levels", "given", "small", "family", "power", "equivalence", "position", "real")

@@ -640,6 +640,7 @@ def inspect(
 ) -> None:
     """Rank labels by how likely they are wrong, with reasons, and list objects without a label."""
     from .inspection import missing_objects, rank_suspects
+    from .inspection.suspects import scale_of_score, verdicts_of
     from .io.design import read_small_table
     from .io.results import write_table
 
@@ -669,7 +670,8 @@ def inspect(
             written.append(out / name)
     ranking = tables[0]
     noted = int((ranking["reasons"] != "").sum())
-    echo(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} flagged for review")
+    scale = scale_of_score([] if said is None else [*verdicts_of(said).values()])
+    echo(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} flagged for review; {scale}")
     for label, score, reasons in ranking.head(first).itertuples(index=False):
         echo(f"{label}: {score:.2f} {reasons}".rstrip())
     if seen is not None and len(ranking):
@@ -726,10 +728,7 @@ def _warn_of_unusual_values(path: Path, pixels: Any) -> None:
     if not pixels.any():
         _note(f"{path.name} has no labels: every pixel is 0")
     elif content_of(pixels) == "grey":
-        _note(
-            f"{path.name} looks like an intensity image; each gray level is treated as a label. Is it "
-            "the image instead of the labels?"
-        )
+        _note(f"{path.name} looks like an intensity image: is it the image instead of the labels?")
     if below := int((pixels < 0).sum()):
         _note(f"{path.name}: {counted(below, 'pixel')} with negative labels are treated as background")
 

@@ -556,7 +556,7 @@ def test_files_that_no_experiment_has_written_are_rejected(three, place, wrong, 
 
 def test_images_weigh_equally():
     images, design = groups_of((3, 3), (1, 1))
-    with pytest.raises(ValueError, match=r"image 1 and image 1 \(rows 2 and 4\) contain the same outlines"):
+    with pytest.raises(ValueError, match=r"image 1 and image 1 \(images 2 and 4\) contain the same outlines"):
         experiment([*images[:3], images[1], *images[4:]], design, QUICK)
 
 

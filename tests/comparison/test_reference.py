@@ -14,7 +14,6 @@ from napari_shape_ensembles.comparison.reference_measures import Measured, drawn
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 
 QUICK = Settings(landmarks=60)
-TRIANGLE = [(0, 0), (0, 1), (1, 1)]
 
 
 def image(rng, outlines=12, *, name="", roughness=0.05, size=10.0, **options):
@@ -31,7 +30,7 @@ def reference():
 
 @cache
 def placeholder(name):
-    return Ensemble([TRIANGLE], name=name)
+    return Ensemble([[(0, 0), (0, 1), (1 + int(name), 1)]], name=name)
 
 
 @pytest.fixture
@@ -77,14 +76,15 @@ def test_p_values_of_one_more_image_are_uniform_for_unequal_numbers_of_outlines(
             assert 2 * level - binomial_limit(300, level) < share < binomial_limit(300, level), (name, level)
 
 
-def test_a_score_allows_for_the_number_of_outlines():
-    """Among means of 40 outlines, that of 5 would nearly always be the outermost."""
+@pytest.mark.parametrize(("usual", "own", "share"), [(10, 40, 0.05), (40, 10, 0.1)])
+def test_a_score_allows_for_the_number_of_outlines(usual, own, share):
+    """Among means of 40 outlines, that of 10 would mostly be the outermost; no image shows more than a query."""
     rng, alarms = np.random.default_rng(0), []
-    numbers = np.array([40] * 19 + [5])
+    numbers = np.array([usual] * 19 + [own])
     for _ in range(200):
         scores = unlikeness(rng.normal(size=(numbers.sum(), 4)), numbers).scores
         alarms.append(scores[-1] >= scores.max())
-    assert np.mean(alarms) < binomial_limit(200, 0.05)
+    assert np.mean(alarms) < binomial_limit(200, share)
 
 
 def test_scores_treat_all_images_alike():
@@ -98,13 +98,31 @@ def test_scores_treat_all_images_alike():
     np.testing.assert_allclose(np.einsum("ud,ud->u", terms, found.weights), found.scores)
 
 
-def test_scores_of_equal_numbers_are_mahalanobis_distances():
-    points = np.random.default_rng(0).normal(size=(12, 5, 2)) + np.random.default_rng(1).normal(size=(12, 1, 2))
-    found = unlikeness(points.reshape(-1, 2), np.full(12, 5))
-    means = found.terms(points).mean(axis=1)
+def test_scores_of_single_outlines_are_mahalanobis_distances():
+    points = np.random.default_rng(0).normal(size=(12, 2))
+    found = unlikeness(points, np.full(12, 1))
+    means = found.terms(points)
     apart = (means - means.mean(axis=0)) / means.std(axis=0)
     correlation = 0.2 * np.corrcoef(means.T) + 0.8 * np.eye(4)
     np.testing.assert_allclose(found.scores, np.sum(apart @ np.linalg.inv(correlation) * apart, axis=1))
+
+
+def test_what_contradicts_the_correlation_of_outlines_is_unlike():
+    """Means of images that differ by chance alone are correlated as their outlines are."""
+    rng = np.random.default_rng(0)
+    usual = rng.normal(size=(19, 40, 1)) + 0.3 * rng.normal(size=(19, 40, 2))
+    along, across = (usual[:1] + np.array(shift) - usual[:1].mean(axis=1) for shift in ((0.3, 0.3), (0.3, -0.3)))
+    scores = [
+        unlikeness(np.concatenate([usual, one]).reshape(-1, 2), np.full(20, 40)).scores for one in (along, across)
+    ]
+    assert scores[1][-1] > 2 * scores[0][-1]
+
+
+def test_the_spread_of_the_first_descriptors_alone_can_count():
+    points, numbers = np.random.default_rng(0).normal(size=(40, 2)), np.full(8, 5)
+    found = unlikeness(points, numbers, 1)
+    assert found.weights.shape == (8, 3)
+    np.testing.assert_allclose(found.terms(points)[:, 2], np.abs(found.terms(points)[:, 0]))
 
 
 def test_constant_descriptors_say_nothing():
@@ -202,6 +220,50 @@ def test_replicates_are_exchangeable_not_their_images(measured):
     assert row["differs"] is None
     assert row["reason"] == "5 images with 8 outlines can show p = 0.17 at best"
     assert "19 are needed" in kind.warnings[0]
+
+
+def test_replicates_are_given_by_ensemble_or_by_image():
+    images = [image(np.random.default_rng(place), 3, name=f"{place}") for place in range(6)]
+    days = ["a", "a", "b", "b", "c", "c"]
+    by_ensemble = Reference(
+        [sum(images[2 * place + 1 : 2 * place + 2], images[2 * place]) for place in range(3)], QUICK, replicates="abc"
+    )
+    pooled = Reference(sum(images[1:], images[0]), QUICK, replicates=days)
+    assert by_ensemble.replicates == pooled.replicates == tuple(days)
+    assert len(pooled) == 3
+
+
+def test_an_image_of_the_reference_is_remarked_when_it_is_judged(reference):
+    table = reference.judge([reference.images[3], image(np.random.default_rng(1))])
+    assert "has the outlines of usual 3" in table["remarks"][0]
+    assert not table["remarks"][1]
+
+
+def test_unusual_quantities_are_named_of_what_differs(reference):
+    query = image(np.random.default_rng(0), 2, size=20, name="two")
+    row = reference.judge([query]).iloc[0]
+    assert row["differs"] == "scale"
+    assert row["what"].startswith("larger")
+    assert "lobes" not in row["what"]
+
+
+def test_a_smaller_field_of_view_is_compared_with_as_small_ones():
+    """Large outlines are cut by the border of small fields, and missing there."""
+
+    def field(rng, side, name):
+        outlines = image(rng, 60, window=(side, side), name=name)
+        boxes = np.array([np.ptp(curve, axis=0) for curve in outlines.curves])
+        return outlines[np.flatnonzero(rng.random(60) < (1 - boxes / side).clip(0).prod(axis=1))]
+
+    rng = np.random.default_rng(0)
+    reference = Reference([field(rng, 400, f"{place}") for place in range(20)], QUICK)
+    queries = [field(rng, 60, f"small {place}") for place in range(40)]
+    table = reference.judge(queries)
+    assert table["remarks"].str.contains("as the border of smaller images would have cut").all()
+    assert (table["p_scale"] <= 0.05).mean() < 0.2
+    assert abs(np.log(table["size"]).mean()) < 0.03
+    open_fields = [one.derived(one.curves, window=None) for one in queries]
+    assert np.log(reference.judge(open_fields)["size"]).mean() < -0.05
 
 
 def test_outlines_that_make_an_image_unlike_come_first(reference):
@@ -307,7 +369,8 @@ def test_vertices_drawn_in_another_way_are_remarked(reference):
     [
         (lambda images: Reference(images[:2]), "at least 3 images of the accepted kind, not 2"),
         (lambda images: Reference(images, replicates=["a", "a", "b", "b"]), "at least 3 replicates"),
-        (lambda images: Reference(images, replicates=["a"]), "4 ensembles need 4 replicates, not 1"),
+        (lambda images: Reference([*images, images[0]]), "images 1 and 5. contain the same outlines"),
+        (lambda images: Reference(images, replicates=["a"]), "4 images need as many replicates, not 1"),
         (lambda images: Reference([*images, Ensemble([], name="blank")]), "blank: no usable outline"),
         (lambda images: Reference([*images, Ensemble(images[0].curves, name="x", unit="µm")]), 'x: lengths in "µm"'),
         (lambda images: Reference(images).judge(Ensemble(images[0].curves, unit="nm")), 'an image: lengths in "nm"'),

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from pandas.testing import assert_frame_equal
 
 from fault_makers import COLUMN, EXPECTED_REASONS, ODD, ROW, faulty, render_image, scene, with_every_fault
 from napari_shape_ensembles import missing_objects, rank_suspects
-from napari_shape_ensembles.inspection.suspects import Suspects, Ticks
+from napari_shape_ensembles.inspection.suspects import Suspects, Ticks, scale_of_score, scores, trees_of
 
 
 @pytest.mark.parametrize("kind", EXPECTED_REASONS)
@@ -58,20 +59,45 @@ def test_faultless_objects_have_no_reasons():
     assert (rank_suspects(labels)["reasons"] == "").all()
 
 
-def test_labels_and_image_in_the_wrong_order_are_refused():
+@pytest.mark.parametrize("dtype", [float, np.uint8, np.uint16])
+@pytest.mark.parametrize("function", [rank_suspects, missing_objects, partial(Ticks().add, verdicts={1: "wrong"})])
+def test_labels_and_image_in_the_wrong_order_are_refused(function, dtype):
     labels, clean = scene()
-    with pytest.raises(ValueError, match=r"give the labels first, rank_suspects\(labels, image\)"):
-        rank_suspects(render_image(clean), labels)
+    image = render_image(clean).astype(dtype)
+    with pytest.raises(ValueError, match="gray levels are given as labels, and labels as the image: exchange the two"):
+        function(image, labels)
+    with pytest.raises(ValueError, match="gray levels are given as labels, and a mask as the image: exchange the two"):
+        function(image, labels > 0)
+    with pytest.raises(ValueError, match="gray levels, not labels: segment the image first"):
+        function(image, image)
 
 
 def test_no_label_ranks_high_without_a_reason():
     measured = Suspects.of(scene()[0])
     odds = np.linspace(-9, 9, len(measured.table))
-    ranking = replace(measured, reasons=[""] * len(odds), _odds=odds).ranked()
+    ranking = replace(measured, reasons=[""] * len(odds), table=measured.table.assign(odds=odds)).ranked()
     high = ranking["score"] >= 0.2
     assert 0 < high.sum() < len(high)
     assert set(ranking["reasons"][high]) == {"like objects that were wrong elsewhere"}
     assert set(ranking["reasons"][~high]) == {""}
+
+
+def test_scores_are_probabilities_from_ten_verdicts_of_each_kind_on():
+    """The log-odds of the trees are drawn too low by 2: the labels are wrong more often than they say."""
+    rng = np.random.default_rng(0)
+    measured = Suspects.of(scene()[0])
+    table = pd.concat([measured.table] * 40, ignore_index=True).rename_axis("label")
+    likely = rng.uniform(0.02, 0.98, len(table))
+    trees = trees_of("labels")
+    table["odds"] = (np.log(likely / (1 - likely)) - 2 - trees.offset) / trees.slope
+    wrong, chosen = rng.random(len(table)) < likely, rng.choice(len(table), 200, replace=False)
+    before = scores(table, None)
+    after = scores(table, table.iloc[chosen].assign(wrong=wrong[chosen]))
+    assert np.abs(before - likely).mean() > 0.2
+    assert np.abs(after - likely).mean() < 0.08
+    few = np.concatenate([np.flatnonzero(wrong)[:9], np.flatnonzero(~wrong)[:30]])
+    assert "are ranks" in scale_of_score(wrong[few])
+    assert scores(table, table.iloc[few].assign(wrong=wrong[few])).mean() < likely.mean() - 0.15  # not scaled
 
 
 def test_a_missing_object_is_located():

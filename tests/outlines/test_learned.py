@@ -212,6 +212,12 @@ def test_an_installed_segmenter_is_found_by_name(tmp_path, monkeypatch):
         segment(image, find="ilastik")
 
 
+def test_an_image_and_painted_objects_in_the_wrong_order_are_refused():
+    image, truth = discs()
+    with pytest.raises(ValueError, match="gray levels are given as labels, and labels as the image: exchange the two"):
+        learn_objects(first(truth, 3), image)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -96,6 +96,12 @@ def greedy(iou, least):
     [
         (np.zeros((3, 3), int), np.zeros((3, 4), int), {}, r"the same shape, not \(3, 3\) and \(3, 4\)"),
         (np.zeros((3, 3), int), np.zeros((3, 3), int), {"min_iou": 0}, "above 0"),
+        (
+            np.arange(900).reshape(30, 30) % 99,
+            np.eye(30, dtype=int),
+            {},
+            "99 values from 0 to 98 in small",
+        ),
     ],
 )
 def test_malformed_input_is_rejected(a, b, options, message):

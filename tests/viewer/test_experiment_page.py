@@ -29,6 +29,7 @@ from napari_shape_ensembles.viewer.report import script_of
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.splitting import NewPart, layers_of
 
+pytestmark = pytest.mark.usefixtures("blank_files")
 WELLS = [f"{row}{column:02d}" for row in "AB" for column in range(1, 6)]
 
 

@@ -395,6 +395,10 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     assert task.current != waiting
     press(queue.wrong_button, qtbot)
     assert "1 right, 1 wrong, 3 corrected" in queue.progress.text()  # one of them was deleted
+    assert "scores are ranks, and no probabilities, until 10 " in dock.ranked_with.text().lower()
+    counts = int((~task.ticks.wrong).sum()), int(task.ticks.wrong.sum())
+    assert counts[0] == 1
+    assert dock.ranked_with.text().endswith("so far {} and {}.".format(*counts))
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "no folder" / "nuclei.tif"), ""))
     with qtbot.waitSignal(dock.finished):
         press(queue.save_button, qtbot)
@@ -424,4 +428,4 @@ def test_every_heading_of_the_queue_says_what_it_means(inspected):
     model = dock.queue.model
     words = [model.headerData(column, Qt.Orientation.Horizontal, role) for column in range(model.columnCount())]
     assert all(words)
-    assert "no probability" in words[2]
+    assert "rank until there are enough verdicts" in words[2].replace("\n", " ")

@@ -68,9 +68,9 @@ def test_no_stroke_is_lost_or_misplaced_while_outlines_are_renewed(viewer, qtbot
         before = len(refreshed)
         stroke(viewer, copy, [(row, column), (row, column + 2)])
         expected[row, column : column + 3] = 99
-        if number % 6 == 0:  # the outlines are renewed while the next strokes are drawn
+        if number % 10 == 0:  # the outlines are renewed while the next strokes are drawn
             qtbot.waitUntil(lambda before=before: task.update_runner.busy or len(refreshed) > before)
-        if number % 12 == 11:
+        if number % 20 == 19:
             qtbot.waitUntil(lambda: not task.update_runner.busy)
         assert (copy.mode, viewer.layers.selection.active) == ("paint", copy)
     qtbot.waitUntil(lambda: np.array_equal(task.review.corrected[0].labels, expected))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
@@ -36,7 +35,7 @@ from .learning import COMPARISON_STEPS, Learned
 from .outline_table import outline_table
 from .replicate_quantities import ReplicateQuantities
 from .result import Comparison, software_versions
-from .samples import alike, sample_of
+from .samples import alike, require_given_once, sample_of
 from .saved import EXPERIMENT, Saved
 from .settings import Settings
 from .verdict import DIFFERS, INCONCLUSIVE, PERMUTATION, ROW_WORDS, SMALL_SAMPLE, reachable, table_row
@@ -721,7 +720,7 @@ def experiment(
     checked = checked_design(design, len(ensembles), control)
     ensembles = _usable(ensembles)
     if len(checked.groups) < len(ensembles):  # else they replicate nothing, and the gate for outlines reports them
-        _check_given_once(ensembles)
+        require_given_once(ensembles)
     group = checked.group[checked.of_image]
     of_groups = [[ensembles[i] for i in np.flatnonzero(group == g)] for g in np.unique(group)]
     *sides, note = alike(of_groups, border=settings.border_correction)
@@ -801,16 +800,6 @@ def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
             "their rows of the design, or check the segmentation and the minimum size"
         )
     return [_in_unit(one, ensembles[0].unit, place) for place, one in enumerate(ensembles, start=1)]
-
-
-def _check_given_once(ensembles: Sequence[Ensemble]) -> None:
-    """Raise for images with the same outlines, which are no independent replicates."""
-    seen: dict[bytes, int] = {}
-    for place, one in enumerate(ensembles, start=1):
-        first = seen.setdefault(hashlib.sha256(one.vertices.tobytes()).digest(), place)
-        if first != place:
-            names = f"{ensembles[first - 1].name or f'image {first}'} and {one.name or f'image {place}'}"
-            raise ValueError(f"{names} (rows {first} and {place}) contain the same outlines: give each image once")
 
 
 def _in_unit(one: Ensemble, unit: str, place: int) -> Ensemble:

@@ -8,7 +8,7 @@ inference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -28,6 +28,7 @@ from ..progress import Listener, over_blocks, report, reporting
 from ..shapes.conformal import conformal_p_values
 from ..words import counted, distinct, listed
 from . import records
+from .border import at_one_window
 from .compare import settings_of
 from .inputs import Inputs
 from .reference_measures import (
@@ -43,7 +44,7 @@ from .reference_measures import (
 )
 from .reference_words import acquisition, folder_sentences, what_differs
 from .result import software_versions
-from .samples import sample_of
+from .samples import require_given_once, sample_of
 from .saved import REFERENCE, Saved
 from .settings import Settings
 
@@ -67,8 +68,17 @@ _RATIO = 4
 _ROUNDING = 1e-12
 # Pixels that are larger by less are equal.
 _SAME_PIXELS = 1.1
+# Sides of the field of view that are larger by less.
+_SAME_WINDOW = 1.05
 # Seeds of the draws from a query, from the images of a reference, and from those of a chart.
 _QUERY, _REFERENCE, _CHART = 0, 1, 2
+
+
+class _View(NamedTuple):
+    """Pixels and field of view at which a query is compared, if they are not those of the reference."""
+
+    pixel: float | None = None
+    window: tuple[float, float] | None = None
 
 
 class _Compared(NamedTuple):
@@ -77,6 +87,14 @@ class _Compared(NamedTuple):
     images: Sequence[Measured]
     quantities: Mapping[str, Real]  # name -> (U,)
     usual: Mapping[str, float]  # name -> mean over all images, of all their outlines
+
+
+class _Prepared(NamedTuple):
+    """A query as it is compared, in which view, and what was left out for that."""
+
+    query: Ensemble
+    view: _View
+    note: str
 
 
 class _Judged(NamedTuple):
@@ -97,8 +115,9 @@ class Reference(Saved):
     settings : Settings, optional
         How landmarks are placed; and the seed of the draws.
     replicates : sequence of str, optional
-        Replicate of each ensemble, such as the dish or the day, if images of one are more alike than others: then
-        replicates are exchangeable, and one image of each is drawn. By default each image is a replicate.
+        Replicate of each ensemble, or of each of its images, such as the dish or the day, if images of one are more
+        alike than others: then replicates are exchangeable, and one image of each is drawn. By default each image is a
+        replicate.
     significance : float
         Level of the judgement of one image. (`Settings.significance` is that of the tests of a comparison.)
     outlines : int, optional
@@ -116,7 +135,8 @@ class Reference(Saved):
     Raises
     ------
     ValueError
-        For fewer than three images or replicates, one without outlines, or units that cannot be converted.
+        For fewer than three images or replicates, an image without outlines or given twice, or units that cannot be
+        converted.
 
     Notes
     -----
@@ -131,6 +151,9 @@ class Reference(Saved):
     with `outlines`, p-values are exact, given the numbers, if these say nothing of the shapes; with unequal ones they
     are approximate, as the mean of fewer outlines is also more skewed. The false alarms that were simulated are not
     above the level (docs/evidence/reference.md).
+
+    A query of larger pixels, or of a smaller field of view, is compared with what the images of the reference would be
+    at these (`outlines.precision`, `border`); one of smaller pixels or a larger field, at those of the reference.
 
     `differs` is a closed test: it is decided by one score of form and scale together, and names that of the two that is
     also unlike by itself, so that a wrong name is at most as probable as the level.
@@ -177,21 +200,19 @@ class Reference(Saved):
         self.inputs = inputs
         self.versions = software_versions()
         given = _ensembles(ensembles)
-        if replicates is not None and len(replicates) != len(given):
-            raise ValueError(f"{len(given)} ensembles need {len(given)} replicates, not {len(replicates)}")
         parts = [by_image(ensemble) for ensemble in given]
+        if replicates is not None and len(replicates) == len(given):
+            replicates = [label for label, part in zip(replicates, parts, strict=True) for _ in part]
         images = [_in_unit(image, given[0].unit) for part in parts for image in part]
         if empty := [image.name or "an image" for image in images if not len(image)]:
             raise ValueError(f"{listed(empty)}: no usable outline: check the segmentation, or leave the image out")
         images, self.note = _at_largest_pixels(images)
         names = distinct([image.name for image in images])
         self.images = tuple(_named(image, name) for image, name in zip(images, names, strict=True))
-        of_images = (
-            names
-            if replicates is None
-            else [str(label) for label, part in zip(replicates, parts, strict=True) for _ in part]
-        )
-        self.replicates = tuple(of_images)
+        require_given_once(self.images)
+        if replicates is not None and len(replicates) != len(images):
+            raise ValueError(f"{counted(len(images), 'image')} need as many replicates, not {len(replicates)}")
+        self.replicates = tuple(names if replicates is None else map(str, replicates))
         units = len(set(self.replicates))
         if units < _MIN_IMAGES:
             what = "images" if replicates is None else "replicates"
@@ -199,9 +220,10 @@ class Reference(Saved):
                 f"a reference needs at least {_MIN_IMAGES} {what} of the accepted kind, not {units}: add some; to show "
                 f"p = {self.significance:g} it needs {self._needed}"
             )
-        self._at: dict[float | None, list[Measured]] = {None: measure(self.images, self.settings)}
+        self._seen: dict[_View, Sequence[Ensemble]] = {_View(): self.images}
+        self._at: dict[_View, list[Measured]] = {_View(): measure(self.images, self.settings)}
         self._compared: dict[tuple[Any, ...], _Compared] = {}
-        if (many := len(self._chosen(None, self.outlines or 1))) < _MIN_IMAGES:
+        if (many := len(self._chosen(_View(), self.outlines or 1))) < _MIN_IMAGES:
             raise ValueError(
                 f"{counted(many, 'image')} of the reference {'has' if many == 1 else 'have'} {self.outlines} outlines: "
                 "draw fewer from each"
@@ -286,10 +308,10 @@ class Reference(Saved):
             - p_form, p_scale; p, that of both together; p_adjusted, for all images, by the false discovery rate unless
               the correction is "family"; least_p, the least p-value with so many images.
             - differs: "nothing", "form", "scale", "both", or None, with a reason.
-            - what: the quantities that are unusual, with their ratio to the reference.
+            - what: the quantities of what differs that are unusual, with their ratio to the reference.
             - size, spread of size, elongation, coarse form, roughness, concavity: ratio to the reference's mean, of
               geometric means over all outlines; of the spread, of standard deviations of log size.
-            - remarks: on its precision and its number of outlines.
+            - remarks: on its precision, its number of outlines, its field of view, and whether the reference has it.
 
         Raises
         ------
@@ -304,9 +326,9 @@ class Reference(Saved):
         with reporting(progress):
             report("measuring outlines", 0, 2)
             prepared = [self._prepared(query) for query in queries]
-            measured = measure([query for query, _ in prepared], self.settings)
+            measured = measure([one.query for one in prepared], self.settings)
             report("comparing images", 1, 2)
-            rows = over_blocks(lambda one: self._row(*one[0], one[1]), list(zip(prepared, measured, strict=True)))
+            rows = over_blocks(lambda one: self._row(*one), list(zip(prepared, measured, strict=True)))
         names = distinct([one.name for one in queries])
         table = pd.DataFrame([{"name": name, **row} for name, row in zip(names, rows, strict=True)])
         p_adjusted = adjusted(table["p"].to_numpy(), "family" if correction == "family" else "fdr")
@@ -318,10 +340,7 @@ class Reference(Saved):
                 table["reason"], deciding, table["p_form"], table["p_scale"], strict=True
             )
         ]
-        table["what"] = [
-            what if found not in ("nothing", None) else ""
-            for what, found in zip(table["what"], table["differs"], strict=True)
-        ]
+        table["what"] = [self._what(row) for row in table.to_dict("records")]
         return table
 
     def _differs(self, p: float, of_form: float, of_scale: float) -> str:
@@ -330,14 +349,22 @@ class Reference(Saved):
         form, scale = (own <= self.significance for own in (of_form, of_scale))
         return "both" if form and scale else "form" if form else "scale"
 
+    def _what(self, row: Mapping[Hashable, Any]) -> str:
+        """Name the unusual quantities of what differs."""
+        if row["differs"] in ("nothing", None):
+            return ""
+        unusual = [name for name in row["what"] if row["differs"] in ("both", QUANTITIES[name][0])]
+        return what_differs({name: row[name] for name in QUANTITIES}, unusual)
+
     def sentences(self, table: pd.DataFrame) -> list[str]:
         """State in words what `judge` returned: a sentence an image that is unlike, and one on all of them."""
         return folder_sentences(table, self.significance)
 
-    def _row(self, query: Ensemble, size: float | None, measured: Measured) -> dict[str, Any]:
-        """A row of `judge`, but for what depends on other images; arguments are those of `_prepared` and `measure`."""
-        count = self._count(size, len(measured))
-        reason, remarks = acquisition(query, measured, self.images, self._measured(size), count)
+    def _row(self, prepared: _Prepared, measured: Measured) -> dict[str, Any]:
+        """A row of `judge`, but for what depends on other images."""
+        query, view, note = prepared
+        count = self._count(view, len(measured))
+        reason, remarks = acquisition(query, measured, self.images, self._measured(view), count)
         row: dict[str, Any] = {
             "outlines": len(measured),
             "drawn": count,
@@ -346,13 +373,13 @@ class Reference(Saved):
             "least_p": 1.0,
             "differs": None,
             "reason": reason,
-            "what": "",
+            "what": [],
             **dict.fromkeys(QUANTITIES, np.nan),
-            "remarks": "; ".join(remarks),
+            "remarks": "; ".join([*([note] if note else []), *remarks]),
         }
         if not count:
             return row
-        found = self._judged(measured, size, count)
+        found = self._judged(measured, view, count)
         units = len(found.compared.images)
         row |= {"compared": units, "least_p": 1 / (units + 1), "p": _rank(joint(found.tests))}
         row |= {f"p_{test}": _rank(unlike.scores) for test, unlike in found.tests.items()}
@@ -364,76 +391,93 @@ class Reference(Saved):
         part = drawn(measured, count, [self.settings.seed, _QUERY])
         own = quantities(part.scale, part.form, found.kept)
         unusual = [name for name in QUANTITIES if self._is_unusual(found.compared.quantities[name], float(own[name]))]
-        return row | ratios | {"what": what_differs(ratios, unusual)}
+        return row | ratios | {"what": unusual}
 
     def _is_unusual(self, usual: Real, value: float) -> bool:
         values = np.append(usual, value)
         apart = np.abs(values - values.mean())
         return bool(np.isfinite(apart).all()) and _rank(apart) <= self.significance
 
-    def _prepared(self, query: Ensemble) -> tuple[Ensemble, float | None]:
-        """A query in the reference's unit and at its pixel size; or, if its pixels are larger, their size."""
-        query = _in_unit(query, self.unit)
+    def _prepared(self, query: Ensemble) -> _Prepared:
+        """Bring a query, or the reference, to the larger pixels and the smaller field of view of both."""
+        query, pixel = _in_unit(query, self.unit), None
         sides = [
             None if size is None else float(np.sqrt(np.prod(size)))
             for size in (query.pixel_size, self.images[0].pixel_size)
         ]
         own, usual = sides
-        if own is None or usual is None or self.unit == "pixel":
-            return query, None
-        if own > _SAME_PIXELS * usual:
-            return query, own
-        return at_pixel_size(query, usual), None
+        if own is not None and usual is not None and self.unit != "pixel":
+            if own > _SAME_PIXELS * usual:
+                pixel = own
+            else:
+                query = at_pixel_size(query, usual)
+        view = _View(pixel)
+        if pixel is not None and view not in self._seen:
+            self._seen[view] = [at_pixel_size(image, pixel) for image in self.images]
+        if not self._is_other_window(query):
+            return _Prepared(query, view, "")
+        (seen, (query,)), note = at_one_window([self._seen[view], [query]])
+        view = _View(pixel, query.window)
+        self._seen.setdefault(view, seen)
+        return _Prepared(query, view, note)
 
-    def _measured(self, size: float | None) -> list[Measured]:
-        """Descriptors of the images of the reference; with a size, at larger pixels of this side."""
-        if size is not None and size not in self._at:
-            self._at[size] = measure([at_pixel_size(image, size) for image in self.images], self.settings)
-        return self._at[size]
+    def _is_other_window(self, query: Ensemble) -> bool:
+        """Whether the field of view is not among those of the reference."""
+        usual = [image.window for image in self.images if image.window is not None]
+        if query.window is None or not len(query) or len(usual) < len(self.images):
+            return False
+        least, most = np.min(usual, axis=0), np.max(usual, axis=0)
+        return bool(np.any(least > _SAME_WINDOW * np.array(query.window)) or np.any(query.window > _SAME_WINDOW * most))
 
-    def _count(self, size: float | None, own: int, ratio: int = _RATIO) -> int:
+    def _measured(self, view: _View) -> list[Measured]:
+        """Descriptors of the images of the reference in a view."""
+        if view not in self._at:
+            self._at[view] = measure(self._seen[view], self.settings)
+        return self._at[view]
+
+    def _count(self, view: _View, own: int, ratio: int = _RATIO) -> int:
         """Number of outlines to draw from each image at most, for a query that has `own`.
 
         It follows from the numbers of outlines alone, and enough images have as many, divided by `ratio`.
         """
-        numbers = sorted(self._numbers(size), reverse=True)
+        numbers = sorted(self._numbers(view), reverse=True)
         if self.outlines is not None or not numbers[0]:
             return min(self.outlines or own, own, numbers[0])
         compared = min(max(self._needed, ceil(_COMPARED * len(numbers))), len(numbers))
         return min(ratio * numbers[compared - 1], own) or min(own, 1)
 
-    def _numbers(self, size: float | None) -> list[int]:
+    def _numbers(self, view: _View) -> list[int]:
         """Number of outlines of each replicate: that of its image of the most."""
         numbers: dict[str, int] = {}
-        for label, one in zip(self.replicates, self._measured(size), strict=True):
+        for label, one in zip(self.replicates, self._measured(view), strict=True):
             numbers[label] = max(numbers.get(label, 0), len(one))
         return [*numbers.values()]
 
-    def _chosen(self, size: float | None, count: int, ratio: int = _RATIO) -> list[int]:
+    def _chosen(self, view: _View, count: int, ratio: int = _RATIO) -> list[int]:
         """Place of one image of each replicate that has an image of at least `count` / `ratio` outlines.
 
         With `outlines`, of at least `count`.
         """
         least = count / (ratio if self.outlines is None else 1)
-        measured, order = self._measured(size), np.random.default_rng([self.settings.seed, _REFERENCE])
+        measured, order = self._measured(view), np.random.default_rng([self.settings.seed, _REFERENCE])
         chosen: dict[str, int] = {}
         for place in order.permutation(len(measured)):
             if len(measured[place]) >= max(least, 1):
                 chosen.setdefault(self.replicates[place], int(place))
         return sorted(chosen.values())
 
-    def _units_drawn(self, size: float | None, count: int, ratio: int = _RATIO) -> list[Measured]:
+    def _units_drawn(self, view: _View, count: int, ratio: int = _RATIO) -> list[Measured]:
         """Draw `count` outlines, or all, of each image of `_chosen`."""
-        measured, seed = self._measured(size), self.settings.seed
-        return [drawn(measured[place], count, [seed, _REFERENCE, place]) for place in self._chosen(size, count, ratio)]
+        measured, seed = self._measured(view), self.settings.seed
+        return [drawn(measured[place], count, [seed, _REFERENCE, place]) for place in self._chosen(view, count, ratio)]
 
-    def _judged(self, query: Measured, size: float | None, count: int) -> _Judged:
+    def _judged(self, query: Measured, view: _View, count: int) -> _Judged:
         """Compare a query with the images of the reference, `count` outlines of each."""
-        measured = self._measured(size)
+        measured = self._measured(view)
         kept = resolved(min(query.lobes, *(one.lobes for one in measured)), query.form.shape[1])
-        key = size, count, tuple(kept)
+        key = view, count, tuple(kept)
         if key not in self._compared:
-            part = self._units_drawn(size, count)
+            part = self._units_drawn(view, count)
             of_units = [quantities(one.scale, one.form, kept) for one in part]
             of_images = [quantities(one.scale, one.form, kept) for one in measured if len(one)]
             self._compared[key] = _Compared(
@@ -465,12 +509,12 @@ class Reference(Saved):
         """
         import pandas as pd
 
-        query, size = self._prepared(image)
+        query, view, _ = self._prepared(image)
         measured = measure([query], self.settings)[0]
-        count = self._count(size, len(measured))
+        count = self._count(view, len(measured))
         if not count:
             raise ValueError(f"{image.name or 'the image'} has no usable outline")
-        found = self._judged(measured, size, count)
+        found = self._judged(measured, view, count)
         shares = {}
         for test, unlike in found.tests.items():
             outlines = measured.form[:, found.kept] if test == "form" else measured.scale
@@ -498,27 +542,28 @@ class Reference(Saved):
 
         Notes
         -----
-        Equally many outlines are drawn from each image. Images of fewer, or of larger pixels, are not charted: NaN.
-        A lasting change is noticed soon or never: after many images of the new kind, these are usual.
+        Equally many outlines are drawn from each image. Images of fewer, of larger pixels, or of another field of view
+        are not charted: NaN. A lasting change is noticed soon or never: after many images of the new kind, these are
+        usual.
         """
         import pandas as pd
 
         queries = [image for ensemble in _ensembles(images) for image in by_image(ensemble)]
-        count = self._count(None, max(self._numbers(None)), ratio=1)
-        lobes = min(one.lobes for one in self._measured(None))
-        before, ties = self._units_drawn(None, count, ratio=1), np.random.default_rng([self.settings.seed, _CHART])
+        count = self._count(_View(), max(self._numbers(_View())), ratio=1)
+        lobes = min(one.lobes for one in self._measured(_View()))
+        before, ties = self._units_drawn(_View(), count, ratio=1), np.random.default_rng([self.settings.seed, _CHART])
         kept = resolved(lobes, before[0].form.shape[1])
         p_values, remarks = [], []
         with reporting(progress):
             for place, query in enumerate(queries):
                 report(query.name, place, len(queries))
-                query, size = self._prepared(query)
+                query, view, _ = self._prepared(query)
                 one = measure([query], self.settings)[0]
-                if size is not None or len(one) < count or one.lobes < lobes:
+                if view != _View() or len(one) < count or one.lobes < lobes:
                     reason = (
                         f"it has {counted(len(one), 'outline')}, {count} are drawn"
                         if len(one) < count
-                        else "its pixels are larger"
+                        else "its pixels are larger, or its field of view is another"
                     )
                     remarks.append(f"not charted: {reason}")
                     p_values.append(np.nan)
@@ -550,10 +595,10 @@ class Reference(Saved):
         """
         import pandas as pd
 
-        count = self._count(None, max(self._numbers(None)))
-        measured, chosen = self._measured(None), self._chosen(None, count)
+        count = self._count(_View(), max(self._numbers(_View())))
+        measured, chosen = self._measured(_View()), self._chosen(_View(), count)
         kept = resolved(min(one.lobes for one in measured), measured[0].form.shape[1])
-        part = self._units_drawn(None, count)
+        part = self._units_drawn(_View(), count)
         tests = by_test(part, kept)
         table = pd.DataFrame({"name": [one.name for one in self.images], "replicate": self.replicates})
         table["outlines"] = list(map(len, measured))
@@ -624,8 +669,9 @@ def accepted_by(references: Mapping[str, Reference], images: Ensemble | Sequence
     Returns
     -------
     DataFrame
-        One row an image: name; the p-value for each reference, named after it; and accepted, the names of those that it
-        does not differ from, a tuple. The kind of an image is missing with a probability of at most the level.
+        One row an image: name; the p-value for each reference, named after it; accepted, the names of those that it
+        does not differ from, a tuple; and unjudged, those that cannot judge it. The kind of an image is missing from
+        both with a probability of at most the level.
 
     Raises
     ------
@@ -657,12 +703,13 @@ def accepted_by(references: Mapping[str, Reference], images: Ensemble | Sequence
         raise ValueError("give at least one reference by name")
     tables = {name: reference.judge(images) for name, reference in references.items()}
     names = next(iter(tables.values()))["name"]
-    accepted = [
-        tuple(kind for kind, table in tables.items() if table["differs"][place] == "nothing")
-        for place in range(len(names))
-    ]
+    answers = pd.DataFrame({kind: table["differs"] for kind, table in tables.items()})
+    chosen = {"accepted": answers == "nothing", "unjudged": answers.isna()}
     columns = {kind: table["p"] for kind, table in tables.items()}
-    return pd.DataFrame({"name": names, **columns, "accepted": accepted})
+    columns |= {
+        name: pd.Series([tuple(answers.columns[row]) for row in part.to_numpy()]) for name, part in chosen.items()
+    }
+    return pd.DataFrame({"name": names, **columns})
 
 
 def _rank(scores: Real) -> float:

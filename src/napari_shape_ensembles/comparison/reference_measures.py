@@ -33,7 +33,9 @@ QUANTITIES = {
 _LIMIT = 3.0
 # Logarithms that vary by less (0.1 %) are equal, but for interpolation and rounding.
 _MIN_SPREAD = 1e-3
-# Share of the correlation between descriptors that is taken for chance; docs/evidence/reference.md compares others.
+# Share of the correlation between means of images that is taken for chance; and share of the variances between images,
+# relative to those within, that is taken as common to all terms: the variance of a few images is often estimated as 0
+# by chance, and then images of many outlines would seem unlike.
 _SHRINKAGE = 0.8
 # Deviations of scores below are zero.
 _ROUNDING = 1e-12
@@ -133,9 +135,9 @@ class Unlikeness(NamedTuple):
     Attributes
     ----------
     scores : (U,) array
-    weights : (U, 2 d) array
+    weights : (U, d + e) array
         The score of an image is the mean, over its outlines, of (`terms` - middle) · weights.
-    middle : (2 d,) array
+    middle : (d + e,) array
         Mean terms of all images.
     centre, spread : (d,) arrays
         By which descriptors are standardized.
@@ -148,11 +150,11 @@ class Unlikeness(NamedTuple):
     spread: Real
 
     def terms(self, outlines: Real) -> Real:
-        """Standardized descriptors (…, d), limited to 3 standard deviations, and their absolute values: (…, 2 d)."""
-        return _terms(outlines, self.centre, self.spread)
+        """Standardized descriptors (…, d), limited to 3 standard deviations, and absolute values of the first e."""
+        return _terms(outlines, self.centre, self.spread, len(self.middle) - outlines.shape[-1])
 
 
-def unlikeness(outlines: Real, numbers: Index) -> Unlikeness:
+def unlikeness(outlines: Real, numbers: Index, absolute: int | None = None) -> Unlikeness:
     """Score images by their means of `Unlikeness.terms`.
 
     Parameters
@@ -161,33 +163,45 @@ def unlikeness(outlines: Real, numbers: Index) -> Unlikeness:
         Descriptors of the outlines of all images, one image after the other.
     numbers : (U,) array
         Number of outlines of each image, summing to N.
+    absolute : int, optional
+        Number e of descriptors, the first ones, whose spread within images counts too; by default of all.
 
     Returns
     -------
     Unlikeness
-        The score is a squared Mahalanobis distance from the mean of all images, with a correlation between descriptors
-        that is shrunk towards none. A mean of n outlines is divided by its expected standard deviation: the variance
-        between images, and 1 / n of that within images (both by the method of moments). Exchangeable images of equal
-        numbers have exchangeable scores, whatever their distribution, as every step treats all images alike; those of
-        unequal numbers nearly so.
+        The score is a squared Mahalanobis distance from the mean of all images. The covariance of a mean of n outlines
+        is that between images, and 1 / n of that within images. Within images, the many outlines show it well: its
+        correlation is shrunk towards none the less there are; between images, the correlation of the means is shrunk
+        by a fixed share, and the variances, those of the method of moments, by the same towards a common ratio to those
+        within images. Exchangeable images of equal numbers have exchangeable scores, whatever their distribution, as
+        every step treats all images alike; those of unequal numbers nearly so.
     """
     units, firsts = len(numbers), np.cumsum(numbers) - numbers
     share = np.repeat(1 / (units * numbers), numbers)
     centre = share @ outlines
     spread = np.sqrt(share @ (outlines - centre) ** 2)
     spread = np.where(spread > _MIN_SPREAD, spread, np.inf)
-    terms, count = _terms(outlines, centre, spread), numbers[:, None]
+    terms = _terms(outlines, centre, spread, outlines.shape[1] if absolute is None else absolute)
+    count, free = numbers[:, None], len(outlines) - units
     means = np.add.reduceat(terms, firsts) / count
-    squares = np.add.reduceat(terms**2, firsts) - count * means**2
-    within = np.maximum(squares.sum(axis=0), 0) / max(len(outlines) - units, 1)
-    between = np.maximum(means.var(axis=0, ddof=1) - within * np.mean(1 / numbers), 0)
-    variance = np.maximum(between + within / count, _ROUNDING**2)
-    middle = (means / variance).sum(axis=0) / (1 / variance).sum(axis=0)
-    deviation = np.sqrt(variance - 1 / (1 / variance).sum(axis=0))  # of the difference from the middle
+    products = terms.T @ terms - (count * means).T @ means
+    varying = int((terms.var(axis=0) > _ROUNDING).sum())
+    alone = np.maximum(np.diag(products), 0) / max(free, 1)
+    within = (free * products / max(free, 1) + varying * np.diag(alone)) / max(free + varying, 1)
+    between = means.var(axis=0, ddof=1) - alone * np.mean(1 / numbers)
+    if (varied := alone > _ROUNDING).any():
+        common = max(float((between[varied] / alone[varied]).mean()), 0) * alone
+        between = np.where(varied, (1 - _SHRINKAGE) * between + _SHRINKAGE * common, between)
+    between = np.maximum(between, 0)
+    variance = np.maximum(between + alone / count, _ROUNDING**2)
+    weight = 1 / variance
+    middle = (means * weight).sum(axis=0) / weight.sum(axis=0)
+    deviation = np.sqrt(variance - 1 / weight.sum(axis=0))  # of the difference from the middle
     deviation = np.where(deviation > _ROUNDING, deviation, np.inf)
     apart = (means - middle) / deviation
-    correlation = (1 - _SHRINKAGE) * apart.T @ apart / units + _SHRINKAGE * np.eye(apart.shape[1])
-    pull = np.linalg.solve(correlation, apart.T).T
+    of_means = (1 - _SHRINKAGE) * _correlation(np.cov(means.T)) + _SHRINKAGE * np.eye(means.shape[1])
+    covariance = of_means * np.sqrt(np.outer(between, between)) + within / count[:, :, None]
+    pull = np.linalg.solve(_correlation(covariance), apart[..., None])[..., 0]
     return Unlikeness(np.einsum("ud,ud->u", apart, pull), pull / deviation, middle, centre, spread)
 
 
@@ -198,12 +212,26 @@ def by_test(images: Sequence[Measured], kept: Index) -> dict[str, Unlikeness]:
         "form": np.concatenate([one.form[:, kept] for one in images]),
         "scale": np.concatenate([one.scale for one in images]),
     }
-    return {test: unlikeness(some, numbers) for test, some in outlines.items() if some.size}
+    # The spread of elongations is not one of the quantities, and would dilute them.
+    return {
+        test: unlikeness(some, numbers, 1 if test == "scale" else None) for test, some in outlines.items() if some.size
+    }
 
 
-def _terms(outlines: Real, centre: Real, spread: Real) -> Real:
+def _terms(outlines: Real, centre: Real, spread: Real, absolute: int) -> Real:
     apart = np.clip((outlines - centre) / spread, -_LIMIT, _LIMIT)
-    return np.concatenate([apart, np.abs(apart)], axis=-1)
+    return np.concatenate([apart, np.abs(apart[..., :absolute])], axis=-1)
+
+
+def _correlation(covariance: Real) -> Real:
+    """Correlation matrices (…, d, d); constants correlate with nothing."""
+    found = np.atleast_2d(covariance).copy()
+    deviation = np.sqrt(np.diagonal(found, axis1=-2, axis2=-1))
+    deviation = np.where(deviation > _ROUNDING, deviation, np.inf)
+    found /= deviation[..., :, None] * deviation[..., None, :]
+    places = np.arange(found.shape[-1])
+    found[..., places, places] = 1
+    return found
 
 
 def joint(tests: Mapping[str, Unlikeness]) -> Real:

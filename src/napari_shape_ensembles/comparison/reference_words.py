@@ -69,6 +69,8 @@ def acquisition(
         left_out = "; ".join(f"{number} {why}" for why, number in query.dropped.items())
         return "it has no usable outline" + (f" ({left_out})" if left_out else ""), []
     reason, remarks = _tracing(query, images), []
+    if same := [one.name for one, its in zip(images, reference, strict=True) if _is_same(its, measured)]:
+        remarks.append(f"it has the outlines of {same[0]}, which is in the reference: see how that ranks there")
     if count < _FEW_OUTLINES:
         remarks.append(f"only {counted(count, 'outline')} of each image {'is' if count == 1 else 'are'} compared")
     if (query.pixel_size is None) != (images[0].pixel_size is None):
@@ -90,6 +92,10 @@ def acquisition(
             f"{max(apart):.3g}: a difference in form may come from how outlines were drawn"
         )
     return reason, remarks
+
+
+def _is_same(one: Measured, other: Measured) -> bool:
+    return np.array_equal(one.scale, other.scale) and np.array_equal(one.form, other.form)
 
 
 def _per_size(measured: Measured) -> float:
@@ -118,7 +124,8 @@ def folder_sentences(table: "pd.DataFrame", significance: float) -> list[str]:
             said.append(f"{row['name']}: not judged: {row['reason']}.")
         elif row["differs"] != "nothing":
             what = "form and scale differ" if row["differs"] == "both" else f"{row['differs']} differs"
-            said.append(f"{row['name']}: {what} (p = {row['p']:.2g}): {row['what']}.")
+            but = f" But note: {row['remarks']}." if row["remarks"] else ""
+            said.append(f"{row['name']}: {what} (p = {row['p']:.2g}): {row['what']}.{but}")
     judged = table[table["differs"].notna()]
     unlike = int((judged["differs"] != "nothing").sum())
     said.append(

@@ -1,5 +1,6 @@
 """Samples of a comparison: what is accepted as one, in one unit and at one precision."""
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -85,6 +86,16 @@ def require_curves(ensembles: Sequence[Ensemble]) -> None:
                 + (f" ({reasons})" if reasons else "")
                 + ": check the segmentation and the minimum size"
             )
+
+
+def require_given_once(ensembles: Sequence[Ensemble]) -> None:
+    """Raise for images with the same outlines, which are no independent replicates."""
+    seen: dict[bytes, int] = {}
+    for place, one in enumerate(ensembles, start=1):
+        first = seen.setdefault(hashlib.sha256(one.vertices.tobytes()).digest(), place)
+        if first != place:
+            names = f"{ensembles[first - 1].name or f'image {first}'} and {one.name or f'image {place}'}"
+            raise ValueError(f"{names} (images {first} and {place}) contain the same outlines: give each image once")
 
 
 def image_counts(a: Ensemble, b: Ensemble) -> tuple[int, int]:

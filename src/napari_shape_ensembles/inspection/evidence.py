@@ -20,7 +20,7 @@ from ..checks import unmasked
 from ..outlines import segment
 from ..outlines.matching import Overlaps
 from ..outlines.methods import NEIGHBOURS, crofton_perimeters, passes, root
-from ..outlines.recognise import numbered
+from ..outlines.recognise import numbered, refuse_grey
 from ..outlines.tracing import label_plane
 from ..progress import cancellation_check
 
@@ -678,6 +678,7 @@ def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame
     import pandas as pd  # slow to import, and not needed for a comparison
 
     leave = cancellation_check()
+    refuse_grey(labels, image)
     given = Plane.of(labels)
     if not len(given):
         return pd.DataFrame(index=pd.Index(given.values, name="label"))
@@ -719,6 +720,7 @@ def unlabelled(labels: ArrayLike, image: ArrayLike, least: float = 0.4) -> "tupl
     """
     import pandas as pd  # slow to import, and not needed for a comparison
 
+    refuse_grey(labels, image)
     _, plane = topology(Plane.of(labels))
     columns = ["row", "column", "area", "contrast", "score", "reasons"]
     nothing = pd.DataFrame(columns=columns), np.zeros(plane.labels.shape, np.int32)

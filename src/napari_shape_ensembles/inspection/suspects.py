@@ -10,12 +10,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy  # its subpackages load lazily
 from numpy.typing import ArrayLike, NDArray
 
 from .._types import Real
 from ..archive import ContentError, StrPath, exact_csv_options, write_bytes
 from ..comparison import Settings
-from ..outlines import Ensemble, content_of
+from ..outlines import Ensemble
 from ..progress import report
 from .curves import OUTLIER_SIGMAS, ranked_curves
 from .evidence import evidence, unlabelled
@@ -46,8 +47,11 @@ _CORRECTION_FEATURES = (
 #: Reason of labels with a high score to which no rule applies, and the lowest such score.
 LIKE_WRONG = "like objects that were wrong elsewhere"
 _MIN_UNEXPLAINED = 0.2
-# Minimum number of ticks of each kind for learning.
-_MIN_TICKS = 1
+# Minimum number of ticks of each kind for learning, and for calibration.
+_MIN_TICKS, _MIN_CALIBRATING = 1, 10
+# Ticks are ranked by models of the others, in this number of parts; standard deviations of the prior of the slope about
+# 1, and of the offset.
+_FOLDS, _SLOPE_DEVIATION, _OFFSET_DEVIATION = 5, 0.5, 3.0
 
 
 @dataclass(eq=False)
@@ -77,6 +81,11 @@ class Ticks:
 
     table: pd.DataFrame | None = field(default=None)
 
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Whether each label is wrong, (N,)."""
+        return np.empty(0, dtype=bool) if self.table is None else self.table["wrong"].to_numpy(dtype=bool)
+
     def add(
         self,
         labels: ArrayLike,
@@ -102,7 +111,7 @@ class Ticks:
         import pandas as pd  # slow to import, and not needed for a comparison
 
         verdict = verdicts_of(verdicts)
-        measured = _relative_evidence(evidence(labels, image)) if measured is None else measured
+        measured = Suspects.of(labels, image).table if measured is None else measured
         if unknown := [label for label in verdict if label not in measured.index]:
             raise ValueError(f"corrections contain label {unknown[0]}, which is not in the image")
         rows = measured.loc[list(verdict)].assign(wrong=list(verdict.values()), image=name)
@@ -171,8 +180,8 @@ def rank_suspects(
     Returns
     -------
     DataFrame
-        One row per label, or per outline: label (for an outline, its id); score, from 0 to 1, a rank and no
-        probability; reasons, joined by "; ", or "" if there are none.
+        One row per label, or per outline: label (for an outline, its id); score, from 0 to 1, a rank, and from ten
+        corrections of each kind on the probability of being wrong; reasons, joined by "; ", or "" if there are none.
 
     Raises
     ------
@@ -193,7 +202,9 @@ def rank_suspects(
     scaled on held-out training images (Platt 1999), but only orders the labels: on images of other kinds, scores of 0.2
     to 0.5 were of labels of which three in four were wrong, and for manually drawn masks, which have few errors, it is
     too high. From the first correction of each kind on, a logistic regression on the same features is added, trained
-    on this project's own corrections.
+    on this project's own corrections. From ten of each kind on, the score is scaled on them, each fifth being ranked by
+    the other four: with the most probable slope and offset of its log-odds, given that the slope is near 1 (a normal
+    prior of standard deviation 0.5). It is then a probability for labels like the corrected ones.
 
     Outlines are compared with the median of the ensemble: roughness, area and distance from the mean shape are
     suspicious beyond 3.5 robust standard deviations (Iglewicz and Hoaglin 1993), as are outlines that cross themselves
@@ -228,11 +239,6 @@ def rank_suspects(
                 "an image and corrections rank labels, not outlines: give the labels in place of the outlines"
             )
         return ranked_curves(labels, Settings())
-    if image is not None and content_of(image) == "labels" and content_of(labels) == "grey":
-        raise ValueError(
-            "the labels hold gray levels, and the image holds labels: give the labels first, rank_suspects(labels, "
-            "image)"
-        )
     if corrections is None or isinstance(corrections, Ticks):
         return Suspects.of(labels, image).ranked(corrections)
     verdicts, ticks = verdicts_of(corrections), Ticks()
@@ -248,7 +254,8 @@ class Suspects:
     Attributes
     ----------
     table : DataFrame
-        One row per label, by number: the evidence, absolute and relative to the other labels of the image.
+        One row per label, by number: the evidence, absolute and relative to the other labels of the image; and "odds",
+        the log-odds that it is wrong, by the trees and the reasons.
     reasons : list of str
         Reasons for each label; "" if there are none.
     partners : mapping of int to int
@@ -275,19 +282,18 @@ class Suspects:
     table: pd.DataFrame
     reasons: list[str]
     partners: Mapping[int, int]
-    _odds: Real
 
     @classmethod
     def of(cls, labels: ArrayLike, image: ArrayLike | None = None) -> Suspects:
         """Measure all labels of an image; parameters and errors as for `rank_suspects`."""
         measured = evidence(labels, image)
         if not len(measured):
-            return cls(measured, [], {}, np.empty(0))
-        table = _relative_evidence(measured)
+            return cls(measured, [], {})
+        table = relative_evidence(measured, trees_of(_kind(measured)).spread)
         words = reasons(measured, table if image is not None else None)
-        odds = log_odds(table) + log_odds_offset(table, words, image is not None)
+        table["odds"] = log_odds(table) + log_odds_offset(table, words, image is not None)
         pairs = zip(measured.index.tolist(), measured["partner"].astype(int).tolist(), strict=True)
-        return cls(table, words, {label: partner for label, partner in pairs if partner}, odds)
+        return cls(table, words, {label: partner for label, partner in pairs if partner})
 
     def ranked(self, ticks: Ticks | None = None, verdicts: Mapping[int, bool] | None = None) -> pd.DataFrame:
         """Rank the labels, the most suspicious first.
@@ -306,12 +312,12 @@ class Suspects:
         """
         import pandas as pd  # slow to import, and not needed for a comparison
 
-        odds = self._odds
-        if len(odds) and ticks is not None and ticks.table is not None:
-            report("learning from corrections")
-            odds = odds + odds_of_corrections(self.table, ticks.table)
-        trees = trees_of(_kind(self.table))
-        score = 1 / (1 + np.exp(-(trees.slope * odds + trees.offset)))
+        score = np.empty(0)
+        if len(self.table):
+            given = None if ticks is None else ticks.table
+            if given is not None:
+                report("learning from corrections")
+            score = scores(self.table, given)
         words = [
             said or (LIKE_WRONG if likely >= _MIN_UNEXPLAINED else "")
             for said, likely in zip(self.reasons, score, strict=True)
@@ -321,6 +327,36 @@ class Suspects:
         labels = self.table.index.to_numpy(dtype=np.int64)
         ranking = pd.DataFrame({"label": labels, "score": score, "reasons": pd.Series(words, dtype=str)})
         return ranking.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+
+def scale_of_score(wrong: ArrayLike) -> str:
+    """Say what scores are that were learned from ticks: ranks, or probabilities, and from how many ticks.
+
+    Parameters
+    ----------
+    wrong : array of bool
+        Whether each ticked label is wrong.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles.inspection.suspects import scale_of_score
+    >>> scale_of_score([True, False, False])
+    'scores are ranks, and no probabilities, until 10 labels are found right and 10 wrong: so far 2 and 1'
+    >>> scale_of_score([True, False] * 12)
+    'scores are probabilities of being wrong, from 12 labels found right and 12 wrong'
+    """
+    count, errors = np.size(wrong), np.count_nonzero(wrong)
+    if _calibrates(wrong):
+        return f"scores are probabilities of being wrong, from {count - errors} labels found right and {errors} wrong"
+    return (
+        f"scores are ranks, and no probabilities, until {_MIN_CALIBRATING} labels are found right and "
+        f"{_MIN_CALIBRATING} wrong: so far {count - errors} and {errors}"
+    )
+
+
+def _calibrates(wrong: ArrayLike) -> bool:
+    errors = np.count_nonzero(wrong)
+    return bool(min(errors, np.size(wrong) - errors) >= _MIN_CALIBRATING)
 
 
 def verdicts_of(corrections: Any) -> dict[int, bool]:
@@ -438,10 +474,6 @@ def relative_evidence(measured: pd.DataFrame, spread: Mapping[str, float]) -> pd
     return pd.concat([raw, here, sizes], axis=1)
 
 
-def _relative_evidence(measured: pd.DataFrame) -> pd.DataFrame:
-    return relative_evidence(measured, trees_of(_kind(measured)).spread)
-
-
 def _kind(table: pd.DataFrame) -> str:
     return "image" if "contrast" in table else "labels"
 
@@ -468,7 +500,7 @@ def log_odds_offset(table: pd.DataFrame, words: list[str], seen: bool) -> Real:
 
 def odds_of_corrections(table: pd.DataFrame, ticks: pd.DataFrame, trees: Trees | None = None) -> Real:
     """Log-odds learned from corrections of a project: a logistic regression on evidence relative to each image."""
-    evidence_of_ticks = ticks.reindex(columns=list(trees_of(_kind(table)).columns))
+    evidence_of_ticks = ticks.reindex(columns=[*trees_of(_kind(table)).columns, "odds"])
     if _kind(table) != _kind(ticks) or evidence_of_ticks.isna().any(axis=None):
         raise ValueError(
             "the corrections were made on other inputs (labels only, or with an image) or by another version: rank "
@@ -488,6 +520,39 @@ def odds_of_corrections(table: pd.DataFrame, ticks: pd.DataFrame, trees: Trees |
     model = LogisticRegression(C=0.5, class_weight="balanced", max_iter=300).fit(relative(ticks), wrong)
     # A few of the rarer kind have low weight; five of them have full weight.
     return min(1.0, rarer / 5) * model.decision_function(relative(table))
+
+
+def scores(table: pd.DataFrame, ticks: pd.DataFrame | None) -> Real:
+    """Scores of labels, scaled on the training images, or on the ticks if there are enough."""
+    trees = trees_of(_kind(table))
+
+    def scaled(rows: pd.DataFrame, others: pd.DataFrame | None) -> Real:
+        learned = 0.0 if others is None else odds_of_corrections(rows, others)
+        return trees.slope * (rows["odds"].to_numpy(dtype=np.float64) + learned) + trees.offset
+
+    odds = scaled(table, ticks)
+    if ticks is not None and _calibrates(ticks["wrong"]):
+        ticks = ticks.sort_values("wrong", kind="stable", ignore_index=True)  # as many of each kind in each part
+        part = np.arange(len(ticks)) % _FOLDS
+        apart = np.empty(len(ticks))
+        for fold in range(_FOLDS):
+            apart[part == fold] = scaled(ticks[part == fold], ticks[part != fold])
+        slope, offset = _calibration(apart, ticks["wrong"].to_numpy(dtype=np.float64))
+        odds = slope * odds + offset
+    return np.asarray(scipy.special.expit(odds))
+
+
+def _calibration(odds: Real, wrong: Real) -> Real:
+    """Slope and offset of log-odds: the most probable ones."""
+    rows, middle = np.column_stack([odds, np.ones(len(odds))]), np.array([1.0, 0.0])
+    spread = np.array([_SLOPE_DEVIATION, _OFFSET_DEVIATION])
+
+    def surprise(chosen: Real) -> tuple[float, Real]:
+        scaled, apart = rows @ chosen, (chosen - middle) / spread
+        value = (np.logaddexp(0, scaled) - wrong * scaled).sum() + (apart**2).sum() / 2
+        return float(value), rows.T @ (scipy.special.expit(scaled) - wrong) + apart / spread
+
+    return np.asarray(scipy.optimize.minimize(surprise, middle, jac=True, method="BFGS").x)
 
 
 # Reasons ----------------------------------------------------------------------------------------------------------

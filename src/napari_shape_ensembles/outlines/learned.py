@@ -17,6 +17,7 @@ from ..progress import over_blocks, report
 from ..words import counted
 from .hierarchy import Candidates, object_features
 from .methods import gray_plane
+from .recognise import content_of, refuse_grey
 
 if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesClassifier
@@ -490,6 +491,8 @@ def learn_objects(
     features, classes, examples, sources = [], [], [], []
     for number, (image, mask, ground) in enumerate(zip(seen, masks, grounds, strict=True)):
         name = names[number] if names is not None else f"image {number + 1}" if len(seen) > 1 else "image"
+        if not isinstance(image, PixelFeatures) and content_of(image) != "grey":
+            refuse_grey(mask, image)
         plane = _painted(mask, name)
         of_image = PixelFeatures.of(image)
         for what, other in (("painted labels", plane), ("background", ground)):

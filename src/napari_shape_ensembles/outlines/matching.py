@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._types import Index, Real
 from .ensemble import Ensemble
-from .recognise import numbered
+from .recognise import numbered, refuse_grey
 from .tracing import label_plane
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def match_labels(a: ArrayLike, b: ArrayLike, *, min_iou: float = 0.5) -> Matchin
     Raises
     ------
     ValueError
-        For labels of different shapes, or a `min_iou` outside (0, 1].
+        For labels of different shapes, gray levels in place of labels, or a `min_iou` outside (0, 1].
 
     References
     ----------
@@ -113,6 +113,9 @@ def match_labels(a: ArrayLike, b: ArrayLike, *, min_iou: float = 0.5) -> Matchin
         raise ValueError(f"min_iou must be above 0 and at most 1, not {min_iou!r}")
     overlaps = Overlaps.of(one, other)
     chosen = _assigned(overlaps.iou, overlaps.a, overlaps.b, min_iou)
+    if not len(chosen):  # where some match, both are labels
+        refuse_grey(one)
+        refuse_grey(other)
     pairs = pd.DataFrame({"a": overlaps.a[chosen], "b": overlaps.b[chosen], "iou": overlaps.iou[chosen]})
     return Matching(
         pairs,

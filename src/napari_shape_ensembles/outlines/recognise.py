@@ -253,6 +253,37 @@ def labels_of_colours(pixels: NDArray[Any]) -> NDArray[np.int32] | None:
     return objects_of_classes(numbers)
 
 
+def refuse_grey(labels: ArrayLike, image: ArrayLike | None = None, *, remedy: str = "segment the image first") -> None:
+    """Raise a ValueError for gray levels in the place of labels, above all if the image is in the place of the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.outlines.recognise import refuse_grey
+    >>> labels = np.kron([[1, 0], [0, 2]], np.ones((10, 10), int))
+    >>> refuse_grey(labels, labels + 0.5)
+    >>> refuse_grey(labels + 0.5, labels)
+    Traceback (most recent call last):
+    ...
+    ValueError: gray levels are given as labels, and labels as the image: exchange the two
+    """
+    pixels = np.asarray(labels)
+    if content_of(pixels) != "grey":
+        return
+    are_whole = pixels.dtype.kind in "iuf" and bool((pixels % 1 == 0).all())
+    values = np.unique(pixels)
+    if are_whole and (len(values) <= _MAX_CLASS or _may_be_labels(pixels)):  # nothing, or labels in many small pieces
+        return
+    if image is not None and (content := content_of(image)) != "grey":
+        what = "a mask" if content == "mask" else content
+        raise ValueError(f"gray levels are given as labels, and {what} as the image: exchange the two")
+    if are_whole:  # others are refused in other words
+        raise ValueError(
+            f"{len(values)} values from {values[0]:g} to {values[-1]:g} in small pieces are gray levels, not labels: "
+            f"{remedy}"
+        )
+
+
 def _encloses_others(numbers: Index, value: int) -> bool:
     """Whether pixels of one value surround some of other values but 0."""
     inside = ndimage.binary_fill_holes(numbers == value)
@@ -285,13 +316,8 @@ def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDAr
     if content == "grey" and insist:
         if pixels.ndim != 2:
             raise ValueError("labels must be one plane of integers, not a color image")
-        values = np.unique(pixels)
-        if len(values) == 1 or _may_be_labels(pixels):  # one value: nothing to see, or one object everywhere
-            return pixels, ""
-        raise ValueError(
-            f"{len(values)} values from {values[0]:g} to {values[-1]:g} in small pieces are gray levels, not "
-            "labels: omit --labels to segment the image"
-        )
+        refuse_grey(pixels, remedy="omit --labels to segment the image")
+        return pixels, ""
     if content == "mask":
         return (pixels > 0 if pixels.dtype != bool else pixels, "") if insist else (None, "")
     if content == "grey":

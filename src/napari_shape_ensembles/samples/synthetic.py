@@ -34,11 +34,18 @@ JITTER = 0.22
 # ---------------------------------------------------------------------------------------------- outlines
 
 
-def draw_forms(rng: Generator, count: int, *, roughness: float, waves: tuple[int, int], vertices: int = 256) -> Floats:
+def draw_forms(
+    rng: Generator,
+    count: int,
+    *,
+    roughness: float,
+    waves: tuple[int, int],
+    coarse: float = 0.075,
+    vertices: int = 256,
+) -> Floats:
     """Draw outlines of unit second moment: shapes with their scale removed.
 
-    The radius is a random Fourier series in the polar angle: a coarse form (harmonics 2 to 5, RMS 7.5 %), with the same
-    amplitudes for all samples, and fine waves.
+    The radius is a random Fourier series in the polar angle: a coarse form (harmonics 2 to 5) and fine waves.
 
     Parameters
     ----------
@@ -49,6 +56,8 @@ def draw_forms(rng: Generator, count: int, *, roughness: float, waves: tuple[int
         RMS amplitude of the fine waves, relative to the mean radius.
     waves : (int, int)
         First and last number of fine waves around the outline.
+    coarse : float
+        RMS amplitude of the coarse form, relative to the mean radius.
     vertices : int
         Number m of vertices on each outline.
 
@@ -58,9 +67,9 @@ def draw_forms(rng: Generator, count: int, *, roughness: float, waves: tuple[int
         Closed outlines, first vertex not repeated, whitened by `whiten`.
     """
     k = np.arange(1, waves[1] + 1)
-    coarse = np.where((k >= 2) & (k <= 5), k**-1.5, 0)
+    lobes = np.where((k >= 2) & (k <= 5), k**-1.5, 0)
     fine = np.where(k >= waves[0], k**-0.5, 0)
-    amplitude = 0.075 * coarse / np.linalg.norm(coarse) + roughness * fine / np.linalg.norm(fine)
+    amplitude = coarse * lobes / np.linalg.norm(lobes) + roughness * fine / np.linalg.norm(fine)
     real, imaginary = rng.standard_normal((2, count, k.size))
     series = np.pad((real + 1j * imaginary) * amplitude / 2, ((0, 0), (1, 0)))
     radius = 1 + np.fft.irfft(series, vertices, norm="forward")

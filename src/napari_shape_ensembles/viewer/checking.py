@@ -35,7 +35,7 @@ _WRONG = {
     "stray": "stray",
     "leak": "leaking",
 }
-# Score from which a suspect is counted; for automatic segmentations, the probability that it is wrong.
+# Score from which a suspect is counted.
 _LEAST_SCORE = 0.5
 
 

@@ -22,7 +22,7 @@ from ..inspection import CorrectedLabels, Review
 from ..inspection.correcting import CorrectedStack, numbered_pieces, plane_at
 from ..inspection.ranking import Inspection, disagreement, disputed
 from ..inspection.reviewing import Entry
-from ..inspection.suspects import Ticks
+from ..inspection.suspects import Ticks, scale_of_score
 from ..outlines import Outlines
 from ..outlines.recognise import Content
 from .camera_flight import move_camera, view_of
@@ -565,6 +565,13 @@ class InspectionTask(Task[Inspection]):
         lines = [[line, out and f"⚠ {out}."] for line, (*_, out) in zip(logged, paths, strict=True)]
         self.message = "\n".join(filter(None, itertools.chain.from_iterable(lines)))
         return ()
+
+    def scale_of_score(self) -> str:
+        """Say whether the scores are ranks or probabilities; "" if they do not depend on verdicts."""
+        if self.review is None or not any(self.review.inspection.suspects):
+            return ""
+        said = scale_of_score(self.ticks.wrong)
+        return f"{said[0].upper()}{said[1:]}."
 
     def trigger(self, action: str) -> None:
         """Trigger an action of `KEYS`."""

@@ -107,7 +107,7 @@ class InspectCurves(TaskPage):
         self.again_button.setVisible(result is not None and len(result.ensembles) == 2 and some)
         self.again_button.setEnabled(not task.busy)
         self.verdict_again.setText("" if task.again is None else f"Without the excluded: {in_one_line(task.again)}")
-        self.ranked_with.show_text(task.ranked_with if result is not None else "")
+        self.ranked_with.show_text(f"{task.ranked_with} {task.scale_of_score()}".strip() if result is not None else "")
         if result is not None:
             self.queue.refresh()
             if task.rows is not self._shown_result:

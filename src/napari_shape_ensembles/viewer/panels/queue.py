@@ -29,8 +29,8 @@ _ROLES = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataR
 _HEADINGS = {
     "exclude": "Whether the outline is left out of the comparison",
     "label": "Value of the object in the labels",
-    "score": "Orders the labels, from 0 to 1. It is no probability: on images of other kinds, more of the low scores\n"
-    "are wrong. Your verdicts on this image set it to 0 or 1.",
+    "score": "Orders the labels, from 0 to 1. It is a rank until there are enough verdicts to scale it: on images of\n"
+    "other kinds, more of the low scores are wrong. Your verdicts on this image set it to 0 or 1.",
     "why": "Reasons found in the outline, the image and the labels around",
 }
 _COLUMNS = ("index", "image", "label", "score", "mark", "reasons")  # of the rows of the task
