@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
     (place / "today").mkdir()
     for seed in range(19):
         write_labels(place / "accepted" / f"field_{seed:02}.png", seed)
-    write_labels(place / "today" / "usual.png", 52)
+    write_labels(place / "today" / "usual.png", 52)  # one usual image in twenty is flagged, as that of seed 50 is
     write_labels(place / "today" / "small.png", 51, size=6.0)
     imageio.imwrite(place / "today" / "void.png", np.zeros((60, 60), np.uint16))
     options = ("--labels", "--set", "landmarks=60", "--set", "min_area=30")

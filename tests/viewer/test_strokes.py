@@ -63,14 +63,14 @@ def test_no_stroke_is_lost_or_misplaced_while_outlines_are_renewed(viewer, qtbot
     refreshed, expected = [], labels.copy()
     task.layers_changed.connect(lambda: refreshed.append(1), check_nargs=False)
     rng = np.random.default_rng(0)
-    for number in range(60):
+    for number in range(200):
         row, column = rng.integers(2, np.array(labels.shape) - 5)
         before = len(refreshed)
         stroke(viewer, copy, [(row, column), (row, column + 2)])
         expected[row, column : column + 3] = 99
-        if number % 10 == 0:  # the outlines are renewed while the next strokes are drawn
+        if number % 20 == 0:  # the outlines are renewed while the next strokes are drawn
             qtbot.waitUntil(lambda before=before: task.update_runner.busy or len(refreshed) > before)
-        if number % 20 == 19:
+        if number % 40 == 39:
             qtbot.waitUntil(lambda: not task.update_runner.busy)
         assert (copy.mode, viewer.layers.selection.active) == ("paint", copy)
     qtbot.waitUntil(lambda: np.array_equal(task.review.corrected[0].labels, expected))
