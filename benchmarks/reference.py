@@ -3,8 +3,8 @@
 python benchmarks/reference.py levels | real | made | days | chart | cost
     [--repetitions N] [--seed S] [--laws LAW ...] [--images N ...] [--data FOLDER] [--out docs/results/reference.json]
 
-`levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts, cells,
-powder, steel and battery particles (data beside the repository: docs/contributing/data.md), held out or of another
+`levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts, vertebrae,
+cells, powder, steel and battery particles (data beside the repository: docs/contributing/data.md), held out or of another
 kind; by `Reference` and by rivals. `made`: the same on made outlines, on which the score was chosen. What is found in
 form and in scale shows what leaks. `days`: another day, and references of several days. `chart`: false alarms over 200
 images, and delays. `cost`: seconds for 1000 images of 200 outlines.
@@ -193,6 +193,15 @@ def real(args):
         images = [images[place] for place in rng.permutation(len(images))]
         return images[:-1], {"held out": images[-1], "another person": persons[order[4]][rng.permutation(30)[:6]]}
 
+    with np.load(args.data / "replicates" / "vertebrae.npz") as data:
+        every = described(Ensemble(np.split(data["xy"], data["offsets"][1:-1])))
+        bones = {group: every[data["group"] == group] for group in "cls"}
+
+    def vertebrae(rng):
+        *usual, held = (bones["c"][[row]] for row in rng.permutation(30)[:26])
+        unlike = {name: bones[name[0]][rng.integers(len(bones[name[0]]), size=1)] for name in ("large", "small")}
+        return usual, {"held out": held} | unlike
+
     with np.load(args.data / "osteosarcoma_cells" / "cells.npz") as data:
         cells, label = np.split(data["xy"], data["offsets"][1:-1]), 3 * data["cell_line"] + data["treatment"]
     groups = {place: described(Ensemble([cells[row] for row in np.flatnonzero(label == place)])) for place in range(6)}
@@ -217,6 +226,7 @@ def real(args):
     return [
         *(row for n in (10, 20) for row in power(f"nuclei, {n} fields", nuclei(n), args, n)),
         *power("hearts, 4 persons, 19 images", hearts, args, 19),
+        *power("vertebrae, 25 images of one bone", vertebrae, args, 25),
         *power("cells, 19 images", parts(groups[0], cells, 19), args, 19),
         *power("powder, 19 images", parts(powder[2], fields_and_satellites, 19), args, 19),
         *power("steel at 24 h, 19 images", parts(np.concatenate(steel[24]), ages, 19), args, 19),
