@@ -3,11 +3,11 @@
 python benchmarks/reference.py levels | real | made | days | chart | cost
     [--repetitions N] [--seed S] [--laws LAW ...] [--images N ...] [--data FOLDER] [--out docs/results/reference.json]
 
-`levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts, vertebrae,
-cells, powder, steel and battery particles (data beside the repository: docs/contributing/data.md), held out or of another
-kind; by `Reference` and by rivals. `made`: the same on made outlines, on which the score was chosen. What is found in
-form and in scale shows what leaks. `days`: another day, and references of several days. `chart`: false alarms over 200
-images, and delays. `cost`: seconds for 1000 images of 200 outlines.
+`levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts,
+vertebrae, cells, powder, steel and battery particles (data beside the repository: docs/contributing/data.md), held out
+or of another kind; by `Reference` and by rivals. `made`: the same on made outlines, on which the score was chosen. What
+is found in form and in scale shows what leaks. `days`: another day, and references of several days. `chart`: false
+alarms over 200 images, and delays. `cost`: seconds for 1000 images of 200 outlines.
 """
 
 import argparse
