@@ -923,8 +923,9 @@ def judge(
     for sentence in kind.sentences(table):
         echo(sentence)
     if chart is not None:
-        alarms = chart["name"][chart["alarm"]]
-        echo(f"control chart: {f'alarm from {alarms.iloc[0]} on' if len(alarms) else 'no alarm'}")
+        alarms, missing = chart["name"][chart["alarm"]], int(chart["p"].isna().sum())
+        without = f", {missing} of {counted(len(chart), 'image')} not charted" if missing else ""
+        echo(f"control chart: {f'alarm from {alarms.iloc[0]} on' if len(alarms) else 'no alarm'}{without}")
     for warning in kind.warnings:
         _note(warning)
     verdicts = {*table["differs"].fillna(Unlike.inconclusive)}

@@ -298,6 +298,8 @@ def test_of_several_references_one_none_or_several_accept(reference):
     assert table["accepted"].tolist() == [("usual", "again"), ("large",), ()]
     with pytest.raises(ValueError, match="at least one reference"):
         accepted_by({}, queries)
+    with pytest.raises(ValueError, match="a column of the table is called name"):
+        accepted_by({"name": reference}, queries)
 
 
 def test_a_saved_reference_judges_to_the_same_digits(reference, tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from napari_shape_ensembles import Outlines
+from napari_shape_ensembles.budget import budget
 from napari_shape_ensembles.inspection import CorrectedLabels
 from napari_shape_ensembles.io import read_image, save_corrected
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file, files_of
@@ -162,6 +163,27 @@ def test_arrays_are_of_numbers_and_of_the_size_that_they_claim(tmp_path):
     for dtype, order in ((b"O8", b"<"), (b"(900,900)u2", b"<"), (b"V2", b"<"), (b"u2", b"x"), (b"M8", b"<")):
         with pytest.raises(ValueError, match=r"img_seg\.npy: holds Python objects, which are not"):
             read_image(written(path, frame(array(plane.shape, plane.tobytes(), dtype, order))))
+
+
+def test_what_has_no_end_when_unfolded_takes_no_time_and_memory(tmp_path):
+    path, levels = tmp_path / "img_seg.npy", 60
+    pairs = b"".join(b"h%ch%c\x86q%c" % (level, level, level + 1) for level in range(levels))
+    nested = b"(" + b")q\x00" + pairs + b"t"  # each holds the one before twice
+    code, last = b"X\x02\x00\x00\x00u2\x85", b"h%c" % levels
+    long = b"\x8a\xff" + b"\x7f" * 255 + b"q\x64" + b"h\x64" * 20_000  # their product has 40 million bits
+    for shape, kind in (
+        (last, code),
+        (last + b"\x85", code),
+        (b"K\x02\x85", last + b"\x85"),
+        (b"(" + long + b"t", code),
+    ):
+        made = b"cnumpy.core.multiarray\n_reconstruct\n" + nested + b"R(K\x01" + shape + b"cnumpy\ndtype\n" + kind
+        made += b"R(K\x03X\x01\x00\x00\x00<NNNNtb\x89C\x00tb"
+        with pytest.raises(ValueError, match=r"img_seg\.npy: holds Python objects, which are not"):
+            read_image(written(path, frame(made)))
+    text = b"X" + struct.pack("<I", 10**6) + b"a" * 10**6 + b"q\x00"
+    with budget(0.1), pytest.raises(ValueError, match="of memory"):
+        read_image(written(path, b"\x80\x04" + text + b"h\x00h\x00\x93" * 100 + b"."))
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,17 @@ def test_images_of_a_microscope_beside_others_in_a_folder_are_left_out(tmp_path)
     assert "x.czi left out" in said[0]
 
 
+def test_outlines_of_images_of_related_names_are_not_left_out_unsaid(tmp_path):
+    for name in ("slide.tif", "slide.curves.csv", "slide.labels.ome.tif"):
+        (tmp_path / name).write_bytes(b"content")
+    said = []
+    assert files_of(tmp_path, groups=True, tell=said.append) == [tmp_path / "slide.tif"]
+    assert not said  # made of this image by `segment`
+    (tmp_path / "slide_roi_1.curves.csv").write_bytes(b"content")
+    assert files_of(tmp_path, groups=True, tell=said.append) == [tmp_path / "slide.tif"]
+    assert "left out (slide_roi_1.curves.csv)" in said[0]
+
+
 def test_one_recipe_is_found_for_all_positions(tmp_path):
     generator = np.random.default_rng(0)
     grey = [(60 + 100 * (plane > 0) + generator.normal(0, 5, plane.shape)).astype(np.uint8) for plane in FIELDS]

@@ -7,7 +7,7 @@ from scipy import ndimage
 
 from napari_shape_ensembles import content_of, extract_curves, objects_of_classes, samples
 from napari_shape_ensembles.outlines.reasons import NEGATIVE
-from napari_shape_ensembles.outlines.recognise import as_labels, drawn_outlines
+from napari_shape_ensembles.outlines.recognise import as_labels, drawn_outlines, refuse_grey
 
 
 def labels(count=9, spacing=20, radius=6):
@@ -88,6 +88,17 @@ def test_the_users_choice_has_priority():
     assert as_labels(labels(), insist=False)[0] is None
     assert as_labels(labels() > 0)[0] is None  # a mask is segmented, which only changes objects at the border
     assert as_labels(labels() * 1, insist=True)[1] == ""
+
+
+def test_few_gray_levels_declared_as_labels_are_doubted_and_refused_beside_labels():
+    grey = np.random.default_rng(0).integers(0, 16, labels().shape)  # as a photograph saved with 16 gray levels
+    found, note = as_labels(grey, insist=True)
+    assert found is grey
+    assert note.endswith("as a gray image does: omit --labels to segment it")
+    refuse_grey(grey)
+    refuse_grey(grey, grey + 0.5)
+    with pytest.raises(ValueError, match="labels as the image: exchange the two"):
+        refuse_grey(grey, labels())
 
 
 def test_all_shared_images_are_recognized(shared_data):

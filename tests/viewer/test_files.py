@@ -244,4 +244,5 @@ def test_masks_of_cellpose_are_labels_and_plain_arrays_are_left_to_napari(tmp_pa
     ((found, options, kind),) = reader(str(tmp_path / "a_seg.npy"))(str(tmp_path / "a_seg.npy"))
     np.testing.assert_array_equal(found, masks)
     assert (options["name"], kind) == ("a_seg", "labels")
+    assert found.flags.writeable  # to be painted on
     assert reader(str(tmp_path / "b_seg.npy")) is None

@@ -559,11 +559,12 @@ class Reference(Saved):
                 report(query.name, place, len(queries))
                 query, view, _ = self._prepared(query)
                 one = measure([query], self.settings)[0]
-                if view != _View() or len(one) < count or one.lobes < lobes:
+                resolves_less = len(resolved(one.lobes, one.form.shape[1])) < len(kept)
+                if view != _View() or len(one) < count or resolves_less:
                     reason = (
                         f"it has {counted(len(one), 'outline')}, {count} are drawn"
                         if len(one) < count
-                        else "its pixels are larger, or its field of view is another"
+                        else "its pixels resolve less, or its field of view is another"
                     )
                     remarks.append(f"not charted: {reason}")
                     p_values.append(np.nan)
@@ -676,7 +677,7 @@ def accepted_by(references: Mapping[str, Reference], images: Ensemble | Sequence
     Raises
     ------
     ValueError
-        For no reference, or as `Reference.judge`.
+        For no reference, one that is named as another column is, or as `Reference.judge`.
 
     See Also
     --------
@@ -701,6 +702,8 @@ def accepted_by(references: Mapping[str, Reference], images: Ensemble | Sequence
 
     if not references:
         raise ValueError("give at least one reference by name")
+    if taken := [kind for kind in references if kind in ("name", "accepted", "unjudged")]:
+        raise ValueError(f"a column of the table is called {taken[0]}: give that reference another name")
     tables = {name: reference.judge(images) for name, reference in references.items()}
     names = next(iter(tables.values()))["name"]
     answers = pd.DataFrame({kind: table["differs"] for kind, table in tables.items()})

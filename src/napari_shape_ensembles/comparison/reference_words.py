@@ -9,7 +9,7 @@ import numpy as np
 from ..outlines import Ensemble
 from ..outlines.ensemble import DIFFERS
 from ..words import counted
-from .reference_measures import QUANTITIES, Measured
+from .reference_measures import QUANTITIES, Measured, resolved
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,8 @@ def acquisition(
             "roughness may be one of pixels"
         )
     lobes = min(one.lobes for one in reference)
-    if measured.lobes < lobes:
+    columns = measured.form.shape[1]
+    if len(resolved(measured.lobes, columns)) < len(resolved(lobes, columns)):
         remarks.append(
             f"its pixels resolve up to {measured.lobes:.0f} lobes, those of the reference {lobes:.0f}: finer ones are "
             "not compared"

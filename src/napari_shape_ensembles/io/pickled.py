@@ -14,6 +14,8 @@ from ..budget import reserve
 
 # Objects of Python in a file, at most; and memory of one of them in bytes.
 _MAX_STEPS, _BYTES_PER_STEP = 250_000, 200
+# Axes of an array, at most: the product of many large numbers takes hours.
+_MAX_AXES = 32
 _VALUES = (
     *("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BINUNICODE"),
     *("SHORT_BINUNICODE", "BINUNICODE8"),
@@ -77,8 +79,8 @@ def parsed_pickle(content: bytes) -> Any:
             _of_type(stack[-1], list).extend(items)
         elif name in ("SETITEM", "SETITEMS"):
             items = top(2) if name == "SETITEM" else top()
-            named = ((key, item) for key, item in zip(items[::2], items[1::2], strict=True) if isinstance(key, str))
-            _of_type(stack[-1], dict).update(named)
+            pairs = ((key, item) for key, item in zip(items[::2], items[1::2], strict=True) if isinstance(key, str))
+            _of_type(stack[-1], dict).update(pairs)
         elif name == "MEMOIZE":
             memo[len(memo)] = stack[-1]
         elif name in ("BINPUT", "LONG_BINPUT"):
@@ -88,7 +90,9 @@ def parsed_pickle(content: bytes) -> Any:
         elif name == "GLOBAL":  # "module name"
             stack.append(Call(value))
         elif name == "STACK_GLOBAL":
-            stack.append(Call(" ".join(_of_type(part, str) for part in top(2))))
+            named = " ".join(_of_type(part, str) for part in top(2))
+            reserve(4 * len(named))  # two long texts, joined again and again
+            stack.append(Call(named))
         elif name in ("REDUCE", "NEWOBJ"):
             called, arguments = top(2)
             stack.append(Call(_of_type(called, Call).name, arguments))
@@ -115,11 +119,14 @@ def array_in(value: Any) -> NDArray[Any] | None:
     _, shape, dtype, by_columns, content = value.state
     if not (_is_call(dtype, "dtype", 5) and isinstance(content, bytes) and isinstance(shape, tuple)):
         return None
-    code, order = dtype.arguments[:1], dtype.state[1]
-    if not (code and re.fullmatch("b1|[iu][1248]|f[248]", str(code[0])) and order in ("<", ">", "|", "=")):
+    code, order = dtype.arguments[0] if dtype.arguments else None, dtype.state[1]
+    # Tuples that hold each other twice, a hundred levels deep, have no end as text.
+    if not (isinstance(code, str) and re.fullmatch("b1|[iu][1248]|f[248]", code) and order in ("<", ">", "|", "=")):
         return None
-    kind = np.dtype(code[0]).newbyteorder(order)
-    if not all(type(side) is int and side >= 0 for side in shape) or math.prod(shape) * kind.itemsize != len(content):
+    if len(shape) > _MAX_AXES or not all(type(side) is int for side in shape):
+        return None
+    kind = np.dtype(code).newbyteorder(order)
+    if any(side < 0 for side in shape) or math.prod(shape) * kind.itemsize != len(content):
         raise ContentError(f"claims {shape} values of {kind}, which does not match its content")
     return np.frombuffer(content, kind).reshape(shape, order="F" if by_columns else "C")
 

@@ -168,7 +168,8 @@ def files_of(
     forms = _forms(sorted(item for item in readable if not is_result(item)))
     found = [item for name, same in forms.items() for item in _one_form(name, same, labels)]
     left_out = sorted({item.name for same in forms.values() for item in same} - {item.name for item in found})
-    if foreign := [name for name in left_out if not _is_segmented(Path(name))]:
+    used = {_plain_stem(item) for item in found}  # "a" for "a.curves.csv", which is of the same image without doubt
+    if foreign := [name for name in left_out if not _is_segmented(Path(name)) or _plain_stem(Path(name)) not in used]:
         tell(
             f"{path.name}: other files of the images that are used, such as their outlines or labels, are left "
             f"out ({listed(foreign)}): for those, keep them in a folder of their own"

@@ -271,10 +271,10 @@ def refuse_grey(labels: ArrayLike, image: ArrayLike | None = None, *, remedy: st
     if content_of(pixels) != "grey":
         return
     are_whole = pixels.dtype.kind in "iuf" and bool((pixels % 1 == 0).all())
-    values = np.unique(pixels)
-    if are_whole and (len(values) <= _MAX_CLASS or _may_be_labels(pixels)):  # nothing, or labels in many small pieces
-        return
-    if image is not None and (content := content_of(image)) != "grey":
+    values, content = np.unique(pixels), "grey" if image is None else content_of(image)
+    if are_whole and (_may_be_labels(pixels) or (len(values) <= _MAX_CLASS and content != "labels")):
+        return  # nothing, or labels in many small pieces
+    if content != "grey":
         what = "a mask" if content == "mask" else content
         raise ValueError(f"gray levels are given as labels, and {what} as the image: exchange the two")
     if are_whole:  # others are refused in other words
@@ -317,7 +317,8 @@ def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDAr
         if pixels.ndim != 2:
             raise ValueError("labels must be one plane of integers, not a color image")
         refuse_grey(pixels, remedy="omit --labels to segment the image")
-        return pixels, ""
+        doubted = "holds few values in many small pieces, as a gray image does: omit --labels to segment it"
+        return pixels, "" if _may_be_labels(pixels) else doubted
     if content == "mask":
         return (pixels > 0 if pixels.dtype != bool else pixels, "") if insist else (None, "")
     if content == "grey":

@@ -11,6 +11,7 @@ from napari.utils.notifications import show_warning
 from qtpy.QtWidgets import QApplication, QMainWindow
 
 from ..archive import is_archive
+from ..budget import budget
 from ..comparison import Comparison
 from ..comparison.display import LayerData
 from ..comparison.saved import COMPARISON, EXPERIMENT, REFERENCE
@@ -51,7 +52,7 @@ def reader(path: str | Sequence[str]) -> Reader | None:
     if all(name.lower().endswith(ENDINGS) for name in paths_of(path)):
         return lambda path: [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]
     if all(map(is_seg, paths_of(path))):
-        return lambda path: [(read_seg(name), {"name": Path(name).stem}, "labels") for name in paths_of(path)]
+        return lambda path: [mask_layer(name) for name in paths_of(path)]
     if any(is_archive(name, kind) for name in paths_of(path) for kind in (EXPERIMENT, REFERENCE)):
         return open_in_bench
     if all(is_archive(name, COMPARISON) for name in paths_of(path)) and _is_window_shown():
@@ -95,6 +96,12 @@ def open_in_bench(path: str | Sequence[str]) -> list[tuple[None]]:
 def paths_of(path: str | Sequence[str]) -> list[str]:
     """Return one path or several as a list; napari passes either."""
     return [path] if isinstance(path, str) else list(path)
+
+
+def mask_layer(name: str) -> LayerData:
+    """Read masks of Cellpose as a layer that can be painted on."""
+    with budget():
+        return read_seg(name).copy(), {"name": Path(name).stem}, "labels"  # the bytes of a file are read-only
 
 
 def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
