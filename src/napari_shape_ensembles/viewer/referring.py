@@ -51,7 +51,7 @@ class Judgement:
     @property
     def ranked(self) -> list[int]:
         """Rows of the table, by p-value; those that are not judged come last."""
-        return self.table["p"].argsort(kind="stable").tolist()
+        return np.argsort(self.table["p"].to_numpy(), kind="stable").tolist()  # that of pandas gives -1 for NaN
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
