@@ -70,6 +70,7 @@ def test_images_of_other_groups_are_judged_and_unlike_outlines_painted(page, mod
     assert cells[1][:2] == ["image 19", "nothing"]
     assert "1 of 2 images differs from the reference" in panel.sentences.text()
     (layer,) = [one for one in model.layers if one.name == "image 20 unlike"]
+    assert [model.layers["image 20"], layer] in [cell.layers for cell in page.session.image_cells.cells()]
     outlines = page.session.referring.result.unlike[1][0]
     shown = [0.5 * curve.mean(axis=0) for curve in layer.data]  # single precision
     np.testing.assert_allclose(shown, [curve.mean(axis=0) for curve in outlines], rtol=1e-5)
