@@ -1,6 +1,7 @@
 """Images judged by a reference on the page *Answer*: made of a group, saved, opened, and used for a folder."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import tifffile
 from qtpy.QtWidgets import QFileDialog
@@ -12,6 +13,7 @@ from napari_shape_ensembles.samples.synthetic import draw_forms
 from napari_shape_ensembles.viewer.close_confirmation import loss_warnings
 from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.files import reader
+from napari_shape_ensembles.viewer.referring import Judgement
 
 USUAL = 19
 
@@ -68,6 +70,7 @@ def test_images_of_other_groups_are_judged_and_unlike_outlines_painted(page, mod
     assert cells[1][:2] == ["image 19", "nothing"]
     assert "1 of 2 images differs from the reference" in panel.sentences.text()
     (layer,) = [one for one in model.layers if one.name == "image 20 unlike"]
+    assert [model.layers["image 20"], layer] in [cell.layers for cell in page.session.image_cells.cells()]
     outlines = page.session.referring.result.unlike[1][0]
     shown = [0.5 * curve.mean(axis=0) for curve in layer.data]  # single precision
     np.testing.assert_allclose(shown, [curve.mean(axis=0) for curve in outlines], rtol=1e-5)
@@ -114,3 +117,7 @@ def test_too_few_images_are_refused_with_what_is_needed(page, model, qtbot):
     assert "a reference needs at least 3 images of the accepted kind, not 2" in panel.message.text()
     assert panel.task.reference is None
     assert panel.make.isEnabled()
+
+
+def test_images_without_a_p_value_are_listed_once_after_the_others():
+    assert Judgement(pd.DataFrame({"p": [np.nan, 0.5, np.nan, 0.05]}), (), pd.DataFrame()).ranked == [3, 1, 0, 2]

@@ -27,7 +27,7 @@ from ..palette import COLOR_A, COLOR_B
 from ..progress import as_part, report
 from .choices import Choices
 from .inputs import OWN, Source, Sources, file_errors_named, inputs_of_sources, trace_image
-from .layers import CurveLayer, OwnLayers
+from .layers import NAMED_AFTER, CurveLayer, OwnLayers, name_after
 from .task import JobSteps, RunInputs, Task, saved_message
 
 ENDING = ".reference.npz"
@@ -51,7 +51,7 @@ class Judgement:
     @property
     def ranked(self) -> list[int]:
         """Rows of the table, by p-value; those that are not judged come last."""
-        return self.table["p"].argsort(kind="stable").tolist()
+        return np.argsort(self.table["p"].to_numpy(), kind="stable").tolist()  # that of pandas gives -1 for NaN
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
@@ -150,8 +150,15 @@ class ReferenceTask(Task[Judgement]):
         assert self.reference is not None
         judged, layers = yield partial(judge, self.reference, images, run_inputs)
         self.result, self.run_inputs = judged, run_inputs
-        yield from self.curves.replace(layers)
+        for place, layer in layers:
+            if (image := run_inputs.layers[0][place]()) is not None:
+                name_after(layer, image, "unlike")
+        yield from self.curves.replace([layer for _, layer in layers])
         yield from self.curves.show()
+
+    def layers_over(self, image: Layer) -> list[Layer]:
+        """Return the layers that are shown over an image."""
+        return [own for own in self.curves if own in NAMED_AFTER and NAMED_AFTER[own][0]() is image]
 
     def on_failed(self, reason: str) -> None:
         super().on_failed(reason)
@@ -205,14 +212,16 @@ def reference_of(images: Sequence[Source], run_inputs: RunInputs) -> Reference:
     return Reference(ensembles, run_inputs.settings, replicates=replicates or None, inputs=inputs)
 
 
-def judge(reference: Reference, images: Sequence[Source], run_inputs: RunInputs) -> tuple[Judgement, list[CurveLayer]]:
-    """Trace images and judge them; also return layers of the outlines that make them unlike."""
+def judge(
+    reference: Reference, images: Sequence[Source], run_inputs: RunInputs
+) -> tuple[Judgement, list[tuple[int, CurveLayer]]]:
+    """Trace images and judge them; also return layers of unlike outlines, each with the place of its image."""
     ensembles = _traced(images, run_inputs)
     judged = _judged(reference, ensembles, reference.judge(ensembles))
     places = [place for place, one in enumerate(ensembles) for _ in by_image(one)]
     painted = [row for row in judged.ranked if row in judged.unlike and images[places[row]].kind != "file"]
     report("painting outlines", len(images), len(images) + 1)
-    return judged, [_layer(images[places[row]], *judged.unlike[row]) for row in painted[:_MAX_PAINTED]]
+    return judged, [(places[row], _layer(images[places[row]], *judged.unlike[row])) for row in painted[:_MAX_PAINTED]]
 
 
 def judge_folder(reference: Reference, folder: Path, recipe: Outlines | None) -> Judgement:

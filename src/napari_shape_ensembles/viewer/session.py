@@ -54,7 +54,9 @@ class Session:
         self.referring = ReferenceTask(self.choices)
         self.design = self.choices.design
         self.design_work = DesignWork(self.choices, self.design)
-        self.image_cells = ImageCells(self.comparison, self.segmentation, self.learning, self.inspection, self.design)
+        self.image_cells = ImageCells(
+            self.comparison, self.segmentation, self.learning, self.inspection, self.referring, self.design
+        )
         self._open_pages: list[object] = []  # an entry for each open page, see `attach`
         self._pages = Counter[Task[Any]]()
 

@@ -186,6 +186,26 @@ def test_more_images_than_napari_shows_quickly_are_hidden_until_the_user_shows_t
     session.detach()
 
 
+def test_hidden_images_are_shown_once_there_is_room_for_all(model, qtbot):
+    for name in range(1, MAX_CELLS + 3):
+        model.add_image(np.zeros((60, 80)), name=str(name))
+    session, images = Session.of(model), list(model.layers)
+    session.attach()
+    session.design.write([(image, GROUP, "AB"[place > 3]) for place, image in enumerate(images)])
+    session.comparison.arrange(True, captioned=True)
+    assert [layer.name for layer in images if not layer.visible] == ["4", "8"]
+    model.layers.remove("1")
+    session.comparison.side_by_side.arrange()
+    assert [layer.name for layer in model.layers if not layer.visible] == ["4", "8"]
+    model.layers.remove("2")
+    session.comparison.side_by_side.arrange()
+    assert in_cells(model) == [["3"], ["4"], ["5"], ["6"], ["7"], ["8"]]
+    model.layers["8"].visible = False  # by the user
+    session.comparison.side_by_side.arrange()
+    assert not model.layers["8"].visible
+    session.detach()
+
+
 def test_curves_over_images_that_are_hidden_as_too_many_stay_hidden_with_them(model, qtbot):
     for name in range(MAX_CELLS + 2):
         model.add_image(spots(name), name=str(name))

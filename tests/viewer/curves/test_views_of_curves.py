@@ -1,6 +1,7 @@
 """The window *Curves* without a viewer: scatter plot, table, gallery and card share one selection."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from qtpy.QtCore import QPoint, QRect, Qt
 from qtpy.QtGui import QFont, QFontMetrics
@@ -10,6 +11,7 @@ from docks import choose_for_selected, includes_again, press, wheel
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.viewer.curves.card import CurveCard
 from napari_shape_ensembles.viewer.curves.scatter import ScatterPlot
+from napari_shape_ensembles.viewer.curves.table import CurveTableModel
 from napari_shape_ensembles.viewer.curves.window import CurveExplorer, measured_columns, table_of
 from napari_shape_ensembles.viewer.layers import CurveSelection
 
@@ -83,6 +85,17 @@ def test_bold_table_headings_are_not_cut_off(explorer):
 
 def test_the_window_fits_below_the_controls_of_a_layer_on_a_small_screen(explorer):
     assert explorer.minimumSizeHint().height() <= 190
+
+
+def test_the_table_sorts_rows_without_a_number_last(qtbot):
+    model = CurveTableModel()
+    model.show_frame(
+        pd.DataFrame({"id": ["a", "b", "c", "d"], "roughness": [np.nan, 2.0, np.nan, 1.0]}, index=[4, 5, 6, 7])
+    )
+    model.sort(1)
+    assert model.order.tolist() == [3, 1, 0, 2]
+    model.sort(0, Qt.SortOrder.DescendingOrder)
+    assert model.order.tolist() == [3, 2, 1, 0]
 
 
 def test_the_table_sorts_by_column_and_keeps_the_selection(explorer, comparison):

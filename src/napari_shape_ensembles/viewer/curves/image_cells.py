@@ -14,6 +14,7 @@ from ..layers import NAMED_AFTER, CurveLayer
 from ..learning import LearningTask
 from ..offered import sorted_by_name
 from ..overlap import are_disjoint, images_below
+from ..referring import ReferenceTask
 from ..segmenting import SegmentationTask
 from .side_by_side import Cell
 
@@ -27,11 +28,13 @@ class ImageCells:
         segmentation: SegmentationTask,
         learning: LearningTask,
         inspection: InspectionTask,
+        referring: ReferenceTask,
         design: DesignTable,
     ) -> None:
         self._comparison, self._choices, self._design = comparison, comparison.choices, design
         self._segmentation, self._learning = segmentation, learning
         self._inspection, self._group_images = inspection, comparison.group_images
+        self._referring = referring
         side_by_side = comparison.side_by_side
         side_by_side.follow(self.cells)
         design.changed.connect(side_by_side.schedule_arrange)
@@ -103,7 +106,7 @@ class ImageCells:
         return found + [(side, layer, None) for side, own in sides for layer in own if layer not in known]
 
     def _layers_over(self, image: Layer) -> list[Layer]:
-        tasks = self._segmentation, self._group_images, self._inspection
+        tasks = self._segmentation, self._group_images, self._inspection, self._referring
         examples = [painted for annotated, painted in self._learning.examples() if annotated is image]
         return [*(layer for task in tasks for layer in task.layers_over(image)), *examples]
 

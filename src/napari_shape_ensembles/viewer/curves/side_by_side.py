@@ -171,12 +171,19 @@ class SideBySide:
                 moved.connect(self.schedule_arrange)
 
     def _limit(self, cells: Sequence[Cell]) -> None:
-        """Hide the images beyond the maximum, of all groups equally, and say so; not again if the user shows them."""
+        """Hide the images beyond the maximum, of all groups equally, and say so; not again if the user shows them.
+
+        They are shown again once so many were deleted that there is room for all.
+        """
         counts, ranks = Counter[str](), list[int]()
         for cell in cells:
             ranks.append(counts[cell.group])
             counts[cell.group] += 1
         images = [place for place, cell in enumerate(cells) if not is_own(cell.layers[0])]
+        placed = set(itertools.chain.from_iterable(cell.layers for cell in cells))
+        elsewhere = [layer for layer in self._crowded_out if layer in self._layers and layer not in placed]
+        if self._crowded_out and len(images) + len(elsewhere) <= MAX_CELLS:
+            self._show_crowded_out()
         shown = [place for place in images if any(layer.visible for layer in cells[place].layers)]
         hidden, crowded = 0, list[Layer]()
         for place in sorted(shown, key=ranks.__getitem__)[MAX_CELLS:]:
@@ -200,6 +207,12 @@ class SideBySide:
         over = [own for image, own in curves if image in hidden]
         self._crowded_out.update(over)
         return over
+
+    def _show_crowded_out(self) -> None:
+        with batched(self._layers):
+            for layer in self._crowded_out:
+                layer.visible = True
+        self._crowded_out.clear()
 
     def _lay_out(self, groups: Sequence[list[Layer]], *, anew: bool) -> None:
         """Order the layers, with spacers, and set up the grid, unless all is as it should be."""
@@ -301,10 +314,8 @@ class SideBySide:
                 setattr(self._grid, name, value)
             if is_order_ours:
                 self._reorder(self._existing(self._order_before))
-            for layer in self._crowded_out:
-                layer.visible = True
+            self._show_crowded_out()
         self._spacers.clear()
-        self._crowded_out.clear()
         if is_camera_ours:
             self._restore_camera()
         selected = self._layers.selection

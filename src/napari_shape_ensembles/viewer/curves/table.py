@@ -55,7 +55,9 @@ class CurveTableModel(QAbstractTableModel):
         if not 0 <= column < self._frame.shape[1]:
             return
         self.layoutAboutToBeChanged.emit()
-        ascending = self._frame.iloc[:, column].argsort(kind="stable").to_numpy()
+        # Not `argsort`, which gives -1 for NaN.
+        values = self._frame.iloc[:, column].reset_index(drop=True)
+        ascending = values.sort_values(kind="stable").index.to_numpy()
         self.order = ascending if order == Qt.SortOrder.AscendingOrder else ascending[::-1]
         self.layoutChanged.emit()
 

@@ -36,6 +36,7 @@ class ReferencePanel(QWidget):
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.message, self.note, self.sentences = wrapped_label(), wrapped_label(), wrapped_label()
+        self.note.hide()
         self.table = PickTable(*COLUMNS)
         self.table.setMinimumHeight(120)
         self.table.setAccessibleName("Judged images")
