@@ -161,6 +161,7 @@ def test_what_differs_is_found_named_and_sized(reference):
         "3 of 4 images differ from the reference.",
         "For a false discovery rate of 0.05 over 4 images, 4 of them must show the least p-value, 0.048.",
     ]
+    assert reference.sentences(reference.judge([Ensemble([], name="blank")]))[-1] == "No image was judged."
 
 
 def test_form_and_scale_do_not_leak_into_each_other(reference):

@@ -128,6 +128,8 @@ def folder_sentences(table: "pd.DataFrame", significance: float) -> list[str]:
             but = f" But note: {row['remarks']}." if row["remarks"] else ""
             said.append(f"{row['name']}: {what} (p = {row['p']:.2g}): {row['what']}.{but}")
     judged = table[table["differs"].notna()]
+    if judged.empty:
+        return [*said, "No image was judged."]
     unlike = int((judged["differs"] != "nothing").sum())
     said.append(
         f"{unlike} of {counted(len(judged), 'image')} {'differs' if unlike == 1 else 'differ'} from the reference."

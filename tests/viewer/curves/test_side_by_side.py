@@ -218,6 +218,12 @@ def test_curves_over_images_that_are_hidden_as_too_many_stay_hidden_with_them(mo
         image.visible for image in images[::2] + images[1::2]
     ]
     assert sum(layer.visible for layer in session.comparison.curves) == MAX_CELLS
+    hidden = next(image for image in images if not image.visible)
+    hidden.visible = True  # its curves come with it, and stay
+    qtbot.waitUntil(lambda: sum(layer.visible for layer in session.comparison.curves) == MAX_CELLS + 1)
+    session.comparison.side_by_side.arrange()
+    assert hidden.visible
+    assert sum(image.visible for image in images) == MAX_CELLS + 1
     session.comparison.arrange(False)
     assert all(layer.visible for layer in session.comparison.curves)
     session.detach()

@@ -97,6 +97,7 @@ class SideBySide:
         self._cells: list[tuple[str, str, list[weakref.ref[Layer]]]] = []  # caption, color and layers
         self._spacers: list[weakref.ref[Layer]] = []
         self._crowded_out: weakref.WeakSet[Layer] = weakref.WeakSet()  # hidden, as there are too many cells
+        self._wanted: weakref.WeakSet[Layer] = weakref.WeakSet()  # images of these that the user has shown
         self._grid_before: dict[str, object] = {}
         self._order_before: list[weakref.ref[Layer]] = []
         self._selected_before: list[weakref.ref[Layer]] = []
@@ -182,12 +183,20 @@ class SideBySide:
         images = [place for place, cell in enumerate(cells) if not is_own(cell.layers[0])]
         placed = set(itertools.chain.from_iterable(cell.layers for cell in cells))
         elsewhere = [layer for layer in self._crowded_out if layer in self._layers and layer not in placed]
-        if self._crowded_out and len(images) + len(elsewhere) <= MAX_CELLS:
-            self._show_crowded_out()
-        shown = [place for place in images if any(layer.visible for layer in cells[place].layers)]
+        if len(images) + len(elsewhere) <= MAX_CELLS:
+            self._show_again(list(self._crowded_out))
+        for cell in cells:  # the user has shown an image: its curves come with it
+            if cell.layers[0] in self._crowded_out and cell.layers[0].visible:
+                self._wanted.add(cell.layers[0])
+                self._show_again([layer for layer in cell.layers if layer in self._crowded_out])
+        shown = [
+            place
+            for place in images
+            if cells[place].layers[0] not in self._wanted and any(layer.visible for layer in cells[place].layers)
+        ]
         hidden, crowded = 0, list[Layer]()
         for place in sorted(shown, key=ranks.__getitem__)[MAX_CELLS:]:
-            layers = [one for one in cells[place].layers if one.visible and one not in self._crowded_out]
+            layers = [one for one in cells[place].layers if one.visible]
             hidden += cells[place].layers[0] in layers
             crowded += layers
         self._crowded_out.update(crowded)
@@ -208,11 +217,13 @@ class SideBySide:
         self._crowded_out.update(over)
         return over
 
-    def _show_crowded_out(self) -> None:
-        with batched(self._layers):
-            for layer in self._crowded_out:
-                layer.visible = True
-        self._crowded_out.clear()
+    def _show_again(self, layers: Sequence[Layer]) -> None:
+        """Show layers that were hidden as too many."""
+        self._crowded_out.difference_update(layers)
+        if layers:
+            with batched(self._layers):
+                for layer in layers:
+                    layer.visible = True
 
     def _lay_out(self, groups: Sequence[list[Layer]], *, anew: bool) -> None:
         """Order the layers, with spacers, and set up the grid, unless all is as it should be."""
@@ -314,8 +325,9 @@ class SideBySide:
                 setattr(self._grid, name, value)
             if is_order_ours:
                 self._reorder(self._existing(self._order_before))
-            self._show_crowded_out()
+            self._show_again(list(self._crowded_out))
         self._spacers.clear()
+        self._wanted.clear()
         if is_camera_ours:
             self._restore_camera()
         selected = self._layers.selection
