@@ -150,7 +150,7 @@ class Reference(Saved):
     no image shows more outlines than the query: one that has more is drawn from, by the seed. With equal numbers, as
     with `outlines`, p-values are exact, given the numbers, if these say nothing of the shapes; with unequal ones they
     are approximate, as the mean of fewer outlines is also more skewed. The false alarms that were simulated are not
-    above the level (docs/evidence/reference.md).
+    above the level beyond chance (docs/evidence/reference.md).
 
     A query of larger pixels, or of a smaller field of view, is compared with what the images of the reference would be
     at these (`outlines.precision`, `border`); one of smaller pixels or a larger field, at those of the reference.
