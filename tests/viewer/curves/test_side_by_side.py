@@ -229,6 +229,20 @@ def test_curves_over_images_that_are_hidden_as_too_many_stay_hidden_with_them(mo
     session.detach()
 
 
+def test_curves_of_a_deleted_image_are_captioned_by_its_group(model, qtbot):
+    for name in range(4):
+        model.add_image(spots(name), name=str(name))
+    session, images = Session.of(model), list(model.layers)
+    session.attach()
+    session.design.write([(image, GROUP, "ko" if place < 2 else "wt") for place, image in enumerate(images)])
+    session.comparison.arrange(True, captioned=True)
+    compare_quickly(session, qtbot)
+    model.layers.remove("0")
+    qtbot.waitUntil(lambda: "ko · 0 curves" in words(session))
+    assert words(session)[1:] == ["ko · 1", "wt · 2", "wt · 3"]
+    session.detach()
+
+
 def test_batches_of_layers_nest(model):
     told = []
     model.layers.events.begin_batch.connect(lambda _: told.append("begin"))

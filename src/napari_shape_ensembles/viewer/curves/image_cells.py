@@ -2,6 +2,7 @@
 
 from napari.layers import Layer
 
+from ...comparison.answer import names_of
 from ...comparison.design import GROUP
 from ...comparison.display import MARK
 from ...io.image_parts import WHOLE
@@ -79,10 +80,19 @@ class ImageCells:
             # A layer has one place, also if it lies over two images or is on both sides.
             here = dict.fromkeys(one for one in (lowest, layer, *over, curves) if one is not None and one not in placed)
             placed.update(here)
-            group = side if layer is None else self._design.cell(layer, GROUP)
+            group = self._group_of_result(side) if layer is None else self._design.cell(layer, GROUP)
             group = side if side and group in ("", *SIDE_COLORS) else group  # a letter may be that of the next run
             cells.append(Cell(side, group, list(here), "" if named is None else named.name))
         return cells
+
+    def _group_of_result(self, side: str) -> str:
+        """Return the name of a group of the result whose image is not in the viewer; its letter if it has none."""
+        result = self._comparison.result
+        if result is None or not side:
+            return side
+        place = "AB".index(side)
+        name = names_of(result)[place]
+        return side if name in (result.a, result.b)[place].images else name
 
     def compared(self) -> list[tuple[str, Layer | None, CurveLayer | None]]:
         """Return side, image and curves of each image of the result, then of each chosen one that is not in it."""
