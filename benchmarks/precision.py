@@ -1,12 +1,13 @@
 """False differences where forms do not vary: ellipses or rectangles traced from labels at 40 and at 60 pixels across.
 
-    python benchmarks/precision.py [--cells ellipses | rectangles] [--draws N] [--seed S]
+    python benchmarks/precision.py [--cells ellipses | rectangles | aligned] [--across A B] [--draws N] [--seed S]
 
-50 and 50 outlines of one form; rejections of form and scale at the default level (0.025 each), overruling withheld
-rows. Stated in docs/explanation/limits.md.
+50 and 50 outlines of one form, turned at random, or rectangles aligned with the pixels; rejections of form at the
+default level (0.025), overruling withheld rows. Stated in docs/explanation/limits.md.
 """
 
 import argparse
+from functools import partial
 
 import numpy as np
 
@@ -33,16 +34,19 @@ def ellipses(rng: np.random.Generator, count: int, across: float) -> list[np.nda
     return found
 
 
-def rectangles(rng: np.random.Generator, count: int, across: float) -> list[np.ndarray]:
+def rectangles(rng: np.random.Generator, count: int, across: float, *, turned: bool = True) -> list[np.ndarray]:
     """Sharp rectangles of random size and elongation."""
     found = []
     for _ in range(count):
         height, width = across * np.exp(0.1 * rng.normal(size=2)) * (1.0, 1.5) / 2
-        turn = rng.uniform(0, 2 * np.pi)
+        turn = rng.uniform(0, 2 * np.pi) if turned else 0.0
         found.append(
             placed(rng, np.array([[-height, -width], [-height, width], [height, width], [height, -width]]), turn)
         )
     return found
+
+
+FORMS = {"ellipses": ellipses, "rectangles": rectangles, "aligned": partial(rectangles, turned=False)}
 
 
 def traced(curves: list[np.ndarray]) -> Ensemble:
@@ -58,18 +62,17 @@ def traced(curves: list[np.ndarray]) -> Ensemble:
 def main() -> None:
     """Print the rejections."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cells", choices=("ellipses", "rectangles"), default="ellipses")
+    parser.add_argument("--cells", choices=FORMS, default="ellipses")
+    parser.add_argument("--across", type=float, nargs=2, default=(40.0, 60.0), help="in pixels")
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--seed", type=int, default=8801)
     options = parser.parse_args()
-    drawn, rejected = {"ellipses": ellipses, "rectangles": rectangles}[options.cells], np.zeros(2, dtype=int)
+    drawn, rejected = FORMS[options.cells], 0
     for number in range(options.draws):
         rng = np.random.default_rng([options.seed, number])
-        a, b = (traced(drawn(rng, 50, across)) for across in (40, 60))
-        result = compare(a, b, overrule=True, seed=number)
-        rejected += result.undulation.rejected, result.scale.rejected
-    form, scale = (share(int(count), options.draws, 3) for count in rejected)
-    printed(cell=options.cells, draws=options.draws, form=form, scale=scale)
+        a, b = (traced(drawn(rng, 50, across)) for across in options.across)
+        rejected += compare(a, b, overrule=True, seed=number).undulation.rejected
+    printed(cell=options.cells, draws=options.draws, rejected=rejected, form=share(rejected, options.draws, 3))
 
 
 if __name__ == "__main__":

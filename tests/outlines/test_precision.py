@@ -22,12 +22,16 @@ from napari_shape_ensembles import (
     extract_curves,
     quality,
 )
+from napari_shape_ensembles.comparison.learning import KNOWN, learn
 from napari_shape_ensembles.comparison.precision import at_one_precision
 from napari_shape_ensembles.comparison.typical import typical_outlines, typical_rows
 from napari_shape_ensembles.io import rerun
 from napari_shape_ensembles.outlines.precision import Precision, acquired_at, pixels_of, precision_of, traced_again
 from napari_shape_ensembles.outlines.rasterize import rasterize
 from napari_shape_ensembles.outlines.reasons import VANISHED
+from napari_shape_ensembles.shapes import to_landmarks
+from napari_shape_ensembles.shapes.decomposition import decompose
+from napari_shape_ensembles.shapes.lobes import band_amplitudes
 
 QUICK = Settings(landmarks=100, rank=30, permutations=300)
 
@@ -272,6 +276,30 @@ def test_errors_of_pixels_on_smooth_outlines_are_those_of_the_coarser_side_in_al
 
     _, ((coarse,), (brought,)), _ = at_one_precision([[traced(80)], [traced(120)]])
     assert abs(waves(brought) / waves(coarse) - 1).max() < 0.25
+
+
+def test_rectangles_along_the_pixels_stay_symmetric_and_of_one_form():
+    """On straight edges along rows and columns pixels make no waves, neither real nor simulated ones."""
+    rng, corners = np.random.default_rng(0), np.array([(-1, -1), (-1, 1), (1, 1), (1, -1)])
+
+    def traced(across):
+        halves = across / 2 * np.exp(0.1 * rng.normal(size=(24, 2))) * (1, 1.5)
+        curves = [half * corners + 1.5 * across + rng.uniform(0, 1, 2) for half in halves]
+        return Ensemble.from_masks([rasterize([curve], (int(3 * across),) * 2) > 0 for curve in curves])
+
+    result = compare(traced(40), traced(60), QUICK, overrule=True)
+    assert not result.undulation.rejected
+    form, _ = decompose(to_landmarks(result.compared[1], 200))
+    assert band_amplitudes(form, [(1, 1), (3, 3), (5, 5)]).max() < 3e-4
+
+
+def test_waves_below_the_errors_of_simulated_pixels_are_not_compared():
+    """The least amplitude is ten times the precision that is known."""
+    sides = [rasterize([size * curve + 40], (80, 80)) > 0 for size in (1.0, 1.6) for curve in circles(12, 100)]
+    small, large = Ensemble.from_masks(sides[:12]), Ensemble.from_masks(sides[12:])
+    assert learn([small, small], QUICK).known == KNOWN
+    _, ((same,), (brought,)), _ = at_one_precision([[small], [large]])
+    assert learn([same, brought], QUICK).known == pytest.approx(np.sqrt(1 / 2) * 0.005 / 10, rel=0.1)
 
 
 def test_outlines_are_shown_and_saved_as_they_were_given(tmp_path):

@@ -14,7 +14,7 @@ from .._types import Mask, Real
 from ..archive import StrPath
 from ..outlines import Ensemble
 from ..outlines.ensemble import areas_and_perimeters
-from ..outlines.precision import precision_of
+from ..outlines.precision import precision_of, simulated_error
 from ..progress import one_library_thread, report
 from ..shapes import ShapeSpace, spd, to_landmarks
 from ..shapes.decomposition import check_landmarks, curve_blocks, planes
@@ -66,7 +66,7 @@ class Learned(NamedTuple):
 class _Measures(NamedTuple):
     """What is needed of the outlines of one ensemble besides their landmarks.
 
-    Precision (N,) of the coordinates, perimeters (N,) in pixels or none, and the unit.
+    Precision (N,) of the coordinates, or of simulated pixels; perimeters (N,) in pixels or none; and the unit.
     """
 
     places: Real
@@ -126,7 +126,8 @@ def _measures(ensemble: Ensemble) -> _Measures:
     pixel = precision_of(ensemble).pixel.mean(axis=1)
     _, perimeter = areas_and_perimeters(ensemble.vertices, ensemble.offsets)
     around = perimeter[pixel > 0] / pixel[pixel > 0]
-    return _Measures(coordinate_precision(ensemble), around, ensemble.unit)
+    places = np.maximum(coordinate_precision(ensemble), simulated_error(ensemble))
+    return _Measures(places, around, ensemble.unit)
 
 
 def _placed(ensemble: Ensemble, *, settings: Settings) -> tuple[Real, _Measures]:

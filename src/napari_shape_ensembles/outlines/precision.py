@@ -35,15 +35,23 @@ _MIN_GRID_PLACES, _GRID_ERROR = 8, 0.02
 _LEAST_SMOOTHING = 0.5
 # Simulated pixels are at most so much larger than those wanted.
 _MAX_LARGER = 2.0
-# Simulated pixels are turned by half the angle between rows and diagonals: parts of an outline that its first pixels
-# made straight along either would be moved as a whole by pixels in the same direction, where a curve averages them.
-_TURN = np.pi / 8
+# Simulated pixels are diagonal: parts of an outline that its first pixels made straight along rows would be moved as a
+# whole by others in the same direction, where a curve averages them. Their errors are largest along either grid.
+_TURN = np.pi / 4
 # ... where their sides and the smoothing in both directions are in proportion, but for this factor.
 _MAX_UNEQUAL = 1.25
+# Edges along rows and columns are straight at any pixel size: an outline that consists of them, but for this length at
+# its corners, in standard deviations of its smoothing, has no errors of pixels in its waves, and is only smoothed.
+_CORNERS, _MAX_SLOPE = 20.0, 0.02
+# Outlines that were traced again are known to this share of a pixel. Simulated errors equal others in the mean only;
+# the least amplitude of a band of waves that is compared, ten times this, is about what they are.
+_PIXEL_ERROR = 0.005
 # Standard deviation of simulated smoothing in units of its raster, at least.
 _FINENESS = 1.5
 # Outlines of which less than this share of the area is left came apart.
 _LEAST_LEFT = 0.5
+# What the record of tracing holds of outlines that were traced again.
+_TRACED_AGAIN = "traced_again"
 # Outlines that are traced again per block.
 _BLOCK = 32
 
@@ -121,6 +129,11 @@ def pixels_of(ensemble: Ensemble) -> Real:
     if set(PIXEL_COLUMNS) <= set(ensemble.metadata.columns):
         return np.nan_to_num(ensemble.metadata[list(PIXEL_COLUMNS)].to_numpy(dtype=np.float64))
     return np.tile(np.array(ensemble.pixel_size or (0.0, 0.0)), (len(ensemble), 1))
+
+
+def simulated_error(ensemble: Ensemble) -> Real:
+    """Error of outlines that were traced again from larger pixels, (N,); 0 if they were not."""
+    return _PIXEL_ERROR * (_TRACED_AGAIN in ensemble.tracing) * pixels_of(ensemble).max(axis=1)
 
 
 def _smoothing(ensemble: Ensemble) -> Real:
@@ -227,7 +240,9 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
     coarser = (wanted.pixel > _TOLERANCE * own.pixel) | (wanted.smoothing > _TOLERANCE * own.smoothing)
     rows = np.flatnonzero(retraced & coarser.any(axis=1))
     lacking = np.sqrt(np.maximum(wanted.smoothing**2 - own.smoothing**2, 0))
-    replace(rows, _simulated([curves[row] for row in rows], own.pixel[rows], wanted.pixel[rows], lacking[rows]))
+    finer = [curves[row] for row in rows]
+    straight = _along_grid(finer, own.pixel[rows], own.smoothing[rows])
+    replace(rows, _simulated(finer, own.pixel[rows], wanted.pixel[rows], lacking[rows], straight))
     # What is left of one that came apart is no outline if it is smaller than what is traced by default.
     left, _ = areas_and_perimeters(np.concatenate(curves), np.cumsum([0, *map(len, curves)], dtype=np.int64))
     area, _ = areas_and_perimeters(ensemble.vertices, ensemble.offsets)
@@ -241,7 +256,8 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
     columns = dict(zip(PIXEL_COLUMNS, held.T, strict=True)) if retraced.any() else {}
     rows = np.flatnonzero(kept)
     metadata = ensemble.metadata.assign(**columns).iloc[rows]
-    return ensemble.derived([curves[row] for row in rows], rows, dropped=dropped, metadata=metadata)
+    tracing = ensemble.tracing | ({_TRACED_AGAIN: True} if retraced.any() else {})
+    return ensemble.derived([curves[row] for row in rows], rows, dropped=dropped, metadata=metadata, tracing=tracing)
 
 
 def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.outline_smoothing) -> Ensemble:
@@ -319,20 +335,35 @@ def _thinned(curve: Real, count: int) -> Real:
     return curve[np.sort((first + kept) % len(curve))]
 
 
-def _simulated(curves: Sequence[Real], own: Real, wanted: Real, lacking: Real) -> list[Real | None]:
+def _along_grid(curves: Sequence[Real], pixel: Real, smoothing: Real) -> Mask:
+    """Whether outlines consist of edges along rows and columns, but for what smoothing makes of corners, (N,)."""
+    if not len(curves):
+        return np.zeros(0, dtype=bool)
+    counts, vertices = [len(curve) for curve in curves], np.concatenate(curves)
+    offsets = np.cumsum([0, *counts], dtype=np.int64)
+    side = np.where(pixel > 0, pixel, np.inf)  # without pixels there is no grid
+    edges = np.abs(vertices[following(offsets)] - vertices) / np.repeat(side, counts, axis=0)
+    lengths = np.hypot(*edges.T)
+    oblique = np.where(edges.min(axis=1) > _MAX_SLOPE * lengths, lengths, 0)
+    found = np.add.reduceat(oblique, offsets[:-1]) <= _CORNERS * (smoothing / side).max(axis=1)
+    return np.asarray(found & pixel.all(axis=1))
+
+
+def _simulated(curves: Sequence[Real], own: Real, wanted: Real, lacking: Real, straight: Mask) -> list[Real | None]:
     """Outlines from their `own` pixels (N, 2) as from the larger pixels wanted (N, 2), smoothed by what is `lacking`.
 
     Variances of filters add up. So do those of errors of pixels, per length of the outline: as lengths to the third
     power, in waves much longer than pixels. In shorter ones the errors that were wanted are smoothed by the lacking
     filter and the first; the simulated ones by the lacking one only, so that their pixels have to be larger, by the
-    variance of their sides, and count as a share of that much less. None for an outline that vanishes.
+    variance of their sides, and count as a share of that much less. Where edges are `straight` along the own pixels,
+    neither have errors. None for an outline that vanishes.
     """
     coarse = np.maximum(wanted, own)
     added = np.where(wanted > _TOLERANCE * own, coarse**3 - own**3, 0)
     coarse = np.maximum(coarse, coarse.max(axis=1, keepdims=True) / 4)
     larger = np.minimum(np.sqrt(1 + 12 * (own / coarse).max(axis=1, keepdims=True) ** 2), _MAX_LARGER)
     side = larger * coarse
-    weight = np.sqrt(np.mean(added / side**3, axis=1))
+    weight = np.where(straight, 0, np.sqrt(np.mean(added / side**3, axis=1)))
     lacking = np.maximum(lacking, _LEAST_SMOOTHING * np.maximum(np.cbrt(added), coarse.max(axis=1, keepdims=True) / 4))
     # Turned pixels are smoothed equally in both directions.
     ratios = side / lacking
