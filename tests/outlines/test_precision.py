@@ -299,7 +299,7 @@ def test_waves_below_the_errors_of_simulated_pixels_are_not_compared():
     small, large = Ensemble.from_masks(sides[:12]), Ensemble.from_masks(sides[12:])
     assert learn([small, small], QUICK).known == KNOWN
     _, ((same,), (brought,)), _ = at_one_precision([[small], [large]])
-    assert learn([same, brought], QUICK).known == pytest.approx(np.sqrt(1 / 2) * 0.005 / 10, rel=0.1)
+    assert learn([same, brought], QUICK).known == pytest.approx(np.sqrt(1 / 2) * 0.004 / 10, rel=0.1)
 
 
 def test_outlines_are_shown_and_saved_as_they_were_given(tmp_path):

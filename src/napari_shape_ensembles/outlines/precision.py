@@ -33,19 +33,22 @@ _MAX_ACROSS, _MIN_ACROSS = 310.0, 4.0
 _MIN_GRID_PLACES, _GRID_ERROR = 8, 0.02
 # Least simulated smoothing, relative to the simulated pixels.
 _LEAST_SMOOTHING = 0.5
-# Simulated pixels are at most so much larger than those wanted.
-_MAX_LARGER = 2.0
-# Simulated pixels are diagonal: parts of an outline that its first pixels made straight along rows would be moved as a
-# whole by others in the same direction, where a curve averages them. Their errors are largest along either grid.
-_TURN = np.pi / 4
+# Simulated pixels are larger than those wanted, the more the coarser the first ones were, but at most so much: measured
+# on ellipses, whose long waves still larger pixels would make too low, and too much alike.
+_LARGER, _MAX_LARGER = 6.0, 2.0
+# Simulated pixels are turned by half the angle between rows and diagonals: parts of an outline that its first pixels
+# made straight along either would be moved as a whole by pixels in the same direction, where a curve averages them.
+_TURN = np.pi / 8
 # ... where their sides and the smoothing in both directions are in proportion, but for this factor.
 _MAX_UNEQUAL = 1.25
 # Edges along rows and columns are straight at any pixel size: an outline that consists of them, but for this length at
 # its corners, in standard deviations of its smoothing, has no errors of pixels in its waves, and is only smoothed.
 _CORNERS, _MAX_SLOPE = 20.0, 0.02
+# ... by less: pixels that lie along its edges hold sharp corners, which the sum of variances would round too much.
+_CORNER = 0.95
 # Outlines that were traced again are known to this share of a pixel. Simulated errors equal others in the mean only;
 # the least amplitude of a band of waves that is compared, ten times this, is about what they are.
-_PIXEL_ERROR = 0.005
+_PIXEL_ERROR = 0.004
 # Standard deviation of simulated smoothing in units of its raster, at least.
 _FINENESS = 1.5
 # Outlines of which less than this share of the area is left came apart.
@@ -242,7 +245,8 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
     lacking = np.sqrt(np.maximum(wanted.smoothing**2 - own.smoothing**2, 0))
     finer = [curves[row] for row in rows]
     straight = _along_grid(finer, own.pixel[rows], own.smoothing[rows])
-    replace(rows, _simulated(finer, own.pixel[rows], wanted.pixel[rows], lacking[rows], straight))
+    lacking = np.where(straight[:, None], _CORNER, 1) * lacking[rows]
+    replace(rows, _simulated(finer, own.pixel[rows], wanted.pixel[rows], lacking, straight))
     # What is left of one that came apart is no outline if it is smaller than what is traced by default.
     left, _ = areas_and_perimeters(np.concatenate(curves), np.cumsum([0, *map(len, curves)], dtype=np.int64))
     area, _ = areas_and_perimeters(ensemble.vertices, ensemble.offsets)
@@ -354,14 +358,14 @@ def _simulated(curves: Sequence[Real], own: Real, wanted: Real, lacking: Real, s
 
     Variances of filters add up. So do those of errors of pixels, per length of the outline: as lengths to the third
     power, in waves much longer than pixels. In shorter ones the errors that were wanted are smoothed by the lacking
-    filter and the first; the simulated ones by the lacking one only, so that their pixels have to be larger, by the
-    variance of their sides, and count as a share of that much less. Where edges are `straight` along the own pixels,
-    neither have errors. None for an outline that vanishes.
+    filter and the first; the simulated ones by the lacking one only, so that their pixels have to be larger, and count
+    as a share of that much less. Where edges are `straight` along the own pixels, neither have errors. None for an
+    outline that vanishes.
     """
     coarse = np.maximum(wanted, own)
     added = np.where(wanted > _TOLERANCE * own, coarse**3 - own**3, 0)
     coarse = np.maximum(coarse, coarse.max(axis=1, keepdims=True) / 4)
-    larger = np.minimum(np.sqrt(1 + 12 * (own / coarse).max(axis=1, keepdims=True) ** 2), _MAX_LARGER)
+    larger = np.minimum(np.sqrt(1 + _LARGER * (own / coarse).max(axis=1, keepdims=True) ** 2), _MAX_LARGER)
     side = larger * coarse
     weight = np.where(straight, 0, np.sqrt(np.mean(added / side**3, axis=1)))
     lacking = np.maximum(lacking, _LEAST_SMOOTHING * np.maximum(np.cbrt(added), coarse.max(axis=1, keepdims=True) / 4))
