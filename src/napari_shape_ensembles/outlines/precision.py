@@ -33,9 +33,9 @@ _MAX_ACROSS, _MIN_ACROSS = 310.0, 4.0
 _MIN_GRID_PLACES, _GRID_ERROR = 8, 0.02
 # Least simulated smoothing, relative to the simulated pixels.
 _LEAST_SMOOTHING = 0.5
-# Simulated pixels are larger than those wanted, the more the coarser the first ones were, but at most so much: measured
+# Simulated pixels are larger than those wanted, the more the coarser the first ones were, in these limits: measured
 # on ellipses, whose long waves still larger pixels would make too low, and too much alike.
-_LARGER, _MAX_LARGER = 6.0, 2.0
+_LARGER, _LEAST_LARGER, _MAX_LARGER = 6.0, 1.3, 2.0
 # Simulated pixels are turned by half the angle between rows and diagonals: parts of an outline that its first pixels
 # made straight along either would be moved as a whole by pixels in the same direction, where a curve averages them.
 _TURN = np.pi / 8
@@ -365,7 +365,7 @@ def _simulated(curves: Sequence[Real], own: Real, wanted: Real, lacking: Real, s
     coarse = np.maximum(wanted, own)
     added = np.where(wanted > _TOLERANCE * own, coarse**3 - own**3, 0)
     coarse = np.maximum(coarse, coarse.max(axis=1, keepdims=True) / 4)
-    larger = np.minimum(np.sqrt(1 + _LARGER * (own / coarse).max(axis=1, keepdims=True) ** 2), _MAX_LARGER)
+    larger = np.sqrt(1 + _LARGER * (own / coarse).max(axis=1, keepdims=True) ** 2).clip(_LEAST_LARGER, _MAX_LARGER)
     side = larger * coarse
     weight = np.where(straight, 0, np.sqrt(np.mean(added / side**3, axis=1)))
     lacking = np.maximum(lacking, _LEAST_SMOOTHING * np.maximum(np.cbrt(added), coarse.max(axis=1, keepdims=True) / 4))
