@@ -35,7 +35,7 @@ _MIN_GRID_PLACES, _GRID_ERROR = 8, 0.02
 _LEAST_SMOOTHING = 0.5
 # Simulated pixels are larger than those wanted, the more the coarser the first ones were, in these limits: measured
 # on ellipses, whose long waves still larger pixels would make too low, and too much alike.
-_LARGER, _LEAST_LARGER, _MAX_LARGER = 6.0, 1.3, 2.0
+_LARGER, _LEAST_LARGER, _MAX_LARGER = 6.0, 1.5, 2.0
 # Simulated pixels are turned by half the angle between rows and diagonals: parts of an outline that its first pixels
 # made straight along either would be moved as a whole by pixels in the same direction, where a curve averages them.
 _TURN = np.pi / 8
