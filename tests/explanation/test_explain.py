@@ -212,6 +212,9 @@ def test_a_small_part_of_the_outline_is_not_rounded_to_none(small, explained):
     assert words not in one.sentences()
     assert "have no common form" in one.sentences()[-1]
     vars(differs)["has_common_form"] = (True, True)
+    assert words not in one.sentences()  # the coarse form does not differ
+    assert not one.mean_differs.any()
+    vars(differs)["quantity_p_values"] = {"coarse form": (0.001, 0.001)}
     assert words in one.sentences()
 
 
