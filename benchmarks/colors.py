@@ -108,8 +108,7 @@ def planted_faults(name, draws, first):
         half = len(whole) // 2
         table = compare(Ensemble(whole[:half]), Ensemble(whole[half:]), permutations=19, overrule=True).outlines
         found.append([under_curve(table[one].to_numpy(), planted) for one in COLORINGS])
-    areas = np.mean(found, axis=0)
-    return printed(set=name, **{one: f"{area:.2f}" for one, area in zip(COLORINGS, areas, strict=True)})
+    return dict(zip(COLORINGS, np.mean(found, axis=0), strict=True))
 
 
 def agreement():
@@ -143,7 +142,10 @@ def main():
     record(options.out, common_form=[common_form(name) for name in SETS])
     record(options.out, agreement=agreement())
     record(options.out, draws=options.draws)
-    record(options.out, faults=[planted_faults(name, options.draws, options.first) for name in SETS])
+    areas = {name: planted_faults(name, options.draws, options.first) for name in SETS}
+    areas["mean"] = {one: np.mean([of[one] for of in areas.values()]) for one in COLORINGS}
+    rows = [printed(set=name, **{one: f"{area:.2f}" for one, area in of.items()}) for name, of in areas.items()]
+    record(options.out, faults=rows)
 
 
 if __name__ == "__main__":

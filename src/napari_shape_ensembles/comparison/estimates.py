@@ -256,8 +256,8 @@ def ratios(
 ) -> dict[str, Real]:
     """Ratio of every quantity by name, with the ends of its interval, (3,); see `mean_ratios`.
 
-    The ratio of roughness is that beyond what the coarse lobes imply, if these are among the quantities: high lobes make
-    finer waves, fewer in `lobes.fine_amplitude` than along the arc length.
+    The ratio of roughness is that beyond what the coarse lobes imply, if these are among the quantities: high lobes
+    make finer waves, fewer in `lobes.fine_amplitude` than along the arc length.
     """
     values = np.stack([*measured.values()], axis=1)
     units: Units = {"image": image, "blocks": blocks, "weights": weights}
