@@ -450,6 +450,11 @@ class SegmentationTask(Task[list[Ensemble]]):
         add_unselected(lines, layers, None if above is None else layers.index(above) + 1)
         return lines
 
+    @property
+    def is_preview_drawn(self) -> bool:
+        """Whether the outlines of the preview are in the viewer; not once layers were made of them."""
+        return self._preview_layer is not None and self._preview_layer in self.choices.layers
+
     def _clear_preview(self) -> None:
         self._remove_preview_layers()
         self.preview, self.preview_error, self.verdict = None, "", Verdict()
