@@ -414,14 +414,14 @@ def level(options):
         for name, (m, n) in NULL_SIZES.items():
             if name not in NULLS[case][1] or (options.only and name not in options.only):
                 continue
-            for draws in batches(options, case, name, 250, DEFAULT):
+            for draws in batches(options, case, name, 250):
                 whole, found = population(case, None), []
                 for draw in draws:
                     rows = np.random.default_rng([draw, m, n, 4]).choice(len(whole.size), m + n, replace=False)
                     if case.startswith("ordered"):  # each sample from the smallest outline to the largest
                         rows = np.concatenate([side[np.argsort(whole.size[side])] for side in (rows[:m], rows[m:])])
                     found.append(one_draw(drawn([(whole, rows)]), m, draw, rivals=False))
-                write(options.out, case, name, found, (DEFAULT, 0.01))
+                write(options.out, case, name, found, (LEVEL, 0.01))
 
 
 def rows_of(path):
@@ -553,7 +553,7 @@ def power_table(known, least=SOMETHING):
 
 def level_table(rows):
     """Rejection rates without a difference, with Wilson intervals."""
-    lines = [f"| nothing differs | m, n | runs | test | level {DEFAULT} | level 0.01 |", "|---" * 6 + "|"]
+    lines = ["| nothing differs | m, n | runs | test | level 0.05 | level 0.01 |", "|---" * 6 + "|"]
     counts = {}
     for row in rows:
         if row["method"] == "defaults":
