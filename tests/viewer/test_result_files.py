@@ -1,6 +1,5 @@
 """Saving and opening results through the dock's own menus, with patched file dialogs."""
 
-import shutil
 import weakref
 from dataclasses import replace
 from typing import get_args
@@ -59,12 +58,6 @@ from napari_shape_ensembles.viewer.report import text_of
 from napari_shape_ensembles.viewer.task import RunInputs
 
 PLUGIN = "napari-shape-ensembles"
-
-
-@pytest.fixture
-def saved(shared_dock, shared_file, tmp_path):
-    """A saved comparison of two images."""
-    return shutil.copy(shared_file, tmp_path / shared_file.name)
 
 
 # Save, open ----------------------------------------------------------------------------------------------------
