@@ -78,6 +78,7 @@ def captions(viewer):
     return found
 
 
+@pytest.mark.usefixtures("blank_files")
 def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path, monkeypatch, shown):
     viewer = model
     for name, size in (("small", 9.0), ("large", 13.0)):
@@ -1386,14 +1387,14 @@ def test_replacement_images_with_another_unit_get_cells(bench_of_two, model, qtb
     comparison = bench_of_two.session.comparison
     comparison.run()
     wait_until_idle(comparison, qtbot)
-    is_unchanged_in_file = list(model.layers)  # kept alive, as by napari's undo, a console or a script
+    kept = list(model.layers)  # kept alive, as by napari's undo, a console or a script
     model.layers.clear()
     for name in ("three", "four"):
         model.add_labels(labels_of(1), name=name, scale=(0.5, 0.5), units=("um", "um"))
     bench_of_two.session.comparison.side_by_side.arrange()
     named = {one.name for own in (cell.layers for cell in bench_of_two.session.image_cells.cells()) for one in own}
     assert named == {"three", "four"}
-    assert not named & {one.name for one in is_unchanged_in_file}
+    assert not named & {one.name for one in kept}
 
 
 # The design table without a window -----------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from docks import (
     run,
     set_choices,
     slow,
-    swap,
     words_of,
 )
 from image_makers import spots
@@ -39,19 +38,6 @@ def counts(viewer):
 
 
 # Choosing ------------------------------------------------------------------------------------------------------
-
-
-def test_two_layers_selected_in_the_list_become_a_and_b(bare_dock, model):
-    third, fourth = (model.add_image(spots(seed), name=str(seed)) for seed in (3, 4))
-    model.layers.selection = {fourth, third}
-    assert chosen_names(bare_dock) == [["3"], ["4"]]
-
-
-def test_selecting_one_layer_or_the_chosen_two_changes_nothing(bare_dock, model, qtbot):
-    swap(bare_dock)
-    model.layers.selection = {model.layers["one"]}
-    model.layers.selection = {model.layers["one"], model.layers["two"]}
-    assert chosen_names(bare_dock) == [["two"], ["one"]]
 
 
 def test_renamed_moved_hidden_and_restyled_layers_remain_chosen_and_compared(bare_dock, model, qtbot):

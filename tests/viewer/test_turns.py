@@ -189,6 +189,8 @@ def test_a_failed_run_keeps_the_unsaved_result_recoverable(finished_dock, model,
         press(finished_dock.recover_notice.button, qtbot)
     assert finished_dock.result is before
     assert finished_dock.comparison.unsaved
+    model.layers["two"].units = model.layers["one"].units
+    assert finished_dock.task.changed_since() == []
 
 
 def test_undo_can_itself_be_undone(finished_dock, qtbot, tmp_path, answer):
