@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from functools import cache
 
 import imageio.v3 as imageio
@@ -17,7 +19,7 @@ from skimage.draw import polygon2mask
 import napari_shape_ensembles
 from command_line import COMMAND, run
 from curve_makers import blobs
-from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare, content_of
+from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, cli, compare, content_of
 from napari_shape_ensembles.archive import write_archive, write_bytes
 from napari_shape_ensembles.comparison.answer import in_one_line
 from napari_shape_ensembles.console import echo, echo_error
@@ -345,19 +347,21 @@ def test_python_m_runs_and_help_lists_every_command():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without a signal that it can handle")
-def test_a_terminated_run_removes_its_temporary_folders(tmp_path):
-    code = """
-import os, signal, sys, tempfile
-from napari_shape_ensembles import cli
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # the child process only ends
+def test_a_terminated_run_removes_its_temporary_folders(tmp_path, monkeypatch):
+    def terminated():
+        with tempfile.TemporaryDirectory(dir=tmp_path):
+            os.kill(os.getpid(), signal.SIGTERM)
 
-def run():
-    with tempfile.TemporaryDirectory(dir=sys.argv[1]):
-        os.kill(os.getpid(), signal.SIGTERM)
-
-cli.app = run
-cli.main()
-"""
-    assert subprocess.run([sys.executable, "-c", code, tmp_path], check=False).returncode == 128 + 15
+    monkeypatch.setattr(cli, "app", terminated)
+    if not (child := os.fork()):
+        try:
+            cli.main()
+        except SystemExit as end:
+            os._exit(end.code)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 128 + 15
     assert not list(tmp_path.iterdir())
 
 
