@@ -64,9 +64,9 @@ def committed(dock, qtbot):
 
 def test_the_button_remains_visible_on_a_small_screen(make_napari_viewer, qtbot):
     viewer = make_napari_viewer(show=True)
+    viewer.window.resize(1280, 800)
     viewer.add_image(spots(1), name="one")
     dock = opened(viewer, qtbot)
-    viewer.window.resize(1280, 800)
     for part in (dock.run_button, dock.settings.heading, dock.count):
         qtbot.waitUntil(lambda part=part: part.isVisible() and not part.visibleRegion().isEmpty())
 

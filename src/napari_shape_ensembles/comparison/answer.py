@@ -248,7 +248,7 @@ def _times(name: str, ratio: str, a: str) -> str:
 def _area(name: str, rows: dict[str, dict[str, Any]]) -> str:
     """The ratio of mean areas, beside that of lengths."""
     area = rows["area"]
-    return f", area × {_words_of(area)[0]}" if name == "size" and isfinite(area["estimate"]) else ""
+    return f", mean area × {_words_of(area)[0]}" if name == "size" and isfinite(area["estimate"]) else ""
 
 
 def _words_of(row: dict[str, Any]) -> list[str]:
