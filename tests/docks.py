@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import io
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from qtpy.QtCore import QPointF, Qt
 from qtpy.QtGui import QWheelEvent
 from qtpy.QtWidgets import QApplication
 
+from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.layers import OwnLayers
@@ -91,6 +93,13 @@ def run(widget, qtbot):
     with qtbot.waitSignal(widget.finished):
         press(widget.run_button, qtbot)
     return words_of(widget)
+
+
+def slow(*_, **__):
+    """Stand in for the work of a task, which takes ten seconds unless it is cancelled."""
+    for step in range(1000):
+        report("counting", step, 1000)
+        time.sleep(0.01)
 
 
 def words_of(page):

@@ -437,9 +437,9 @@ def boxes(viewer):
     return found
 
 
-def are_above(viewer, captions, value, words):
-    """Whether a caption is right above the image of this brightness, aligned with its left edge."""
-    top, left, _, _ = boxes(viewer)[value]
+def is_above(captions, box, words):
+    """Whether a caption is right above an image with this bounding box, aligned with its left edge."""
+    top, left, _, _ = box
     rooms = [room for caption, room in captions.shown if caption.text == words]
     return any(abs(room.bottom() - top) <= 4 and abs(room.left() - left) <= 3 for room in rooms)
 
@@ -459,7 +459,10 @@ def test_captions_are_above_their_images_and_move_with_them(make_napari_viewer, 
     both = {100: "A · one", 200: "B · two"}
 
     def right():
-        return len(captions.shown) == 2 and all(are_above(viewer, captions, *one) for one in both.items())
+        if len(captions.shown) != 2:
+            return False
+        found = boxes(viewer)
+        return all(is_above(captions, found[value], words) for value, words in both.items())
 
     qtbot.waitUntil(lambda: grid_of(viewer).enabled is not apart)
     qtbot.waitUntil(right)
@@ -502,17 +505,9 @@ def test_captions_are_above_their_images_and_move_with_them(make_napari_viewer, 
             pixel = (bottom - top) / 60
             place = QPointF(left + 20.5 * pixel, top + 10.5 * pixel)
             for kind in (QEvent.Type.MouseMove, QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonRelease):
-                is_unchanged_in_file = (
-                    Qt.MouseButton.NoButton if kind is QEvent.Type.MouseMove else Qt.MouseButton.LeftButton
-                )
-                event = QMouseEvent(
-                    kind,
-                    place,
-                    canvas.mapToGlobal(place),
-                    is_unchanged_in_file,
-                    is_unchanged_in_file,
-                    Qt.KeyboardModifier.NoModifier,
-                )
+                held = Qt.MouseButton.NoButton if kind is QEvent.Type.MouseMove else Qt.MouseButton.LeftButton
+                everywhere = canvas.mapToGlobal(place)
+                event = QMouseEvent(kind, place, everywhere, held, held, Qt.KeyboardModifier.NoModifier)
                 QApplication.sendEvent(canvas, event)
         assert marks.data == pytest.approx(np.array([[10, 20]] * 2), abs=0.5)
     assert len(captions.shown) == 2
