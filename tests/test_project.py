@@ -71,11 +71,13 @@ def git(*arguments):
 
 
 def test_a_session_without_window_imports_only_what_it_needs():
-    """The package alone imports no heavy library; with everything but the viewer, and used, neither napari nor Qt."""
+    """The package alone imports no heavy library, its command line none that is slow; used, neither napari nor Qt."""
     code = f"""
 import pkgutil, sys
 import napari_shape_ensembles as package
 print([name for name in ("numpy", "scipy", "skimage", "pandas", "pint", "numba") if name in sys.modules])
+import napari_shape_ensembles.cli
+print([name for name in ("pandas", "scipy.stats", "sklearn", "matplotlib", "pint", "numba") if name in sys.modules])
 print([name for name in ("io", "samples", "shapes") if name in dir(package) and getattr(package, name).__all__])
 for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
     if ".viewer" not in module.name:
@@ -90,7 +92,7 @@ image[10:50, 20:40] = 1
 assert len(extract_curves(segment(image))) == 1
 print([name for name in {SCREEN!r} if name in sys.modules])
 """
-    assert run_python(code).splitlines() == ["[]", "['io', 'samples', 'shapes']", "[]"]
+    assert run_python(code).splitlines() == ["[]", "[]", "['io', 'samples', 'shapes']", "[]"]
 
 
 def test_an_old_napari_is_rejected_with_the_remedy():

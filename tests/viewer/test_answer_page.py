@@ -80,7 +80,8 @@ def test_the_automatic_method_uses_one_recipe_for_both(viewer, qtbot):
 def test_a_size_difference_is_reported(viewer, qtbot):
     for name, size in (("small", 9.0), ("large", 14.0)):
         viewer.add_image(spots(3, size=size), name=name)
-    text = run(open_answer(viewer, qtbot), qtbot)
+    dock = open_answer(viewer, qtbot)
+    text = run(dock, qtbot)
     assert "size or elongation differs" in text
     assert "in pixels" in text
 

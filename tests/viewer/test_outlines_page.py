@@ -10,6 +10,7 @@ from napari_shape_ensembles import extract_curves, propose, segment, unusual_out
 from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.outlines import Outlines, Quality
 from napari_shape_ensembles.outlines.gate import Finding
+from napari_shape_ensembles.outlines.reasons import AT_BORDER
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.layers import colormap_of
@@ -121,7 +122,10 @@ def test_the_commit_equals_the_preview(dock, viewer, qtbot):
     turn(dock, qtbot, "method", "li")
     diameters = dock.segmentation.preview.diameters
     image = viewer.layers["one"].data
+    dock.segmentation.preview.left_out[AT_BORDER] = 2
     result = committed(dock, qtbot)
+    assert "2 left out" in dock.count.text()
+    assert "dotted" not in dock.count.text()  # the lines of the preview are gone
     labels, outlines = viewer.layers["one labels"], viewer.layers["one outlines"]
     np.testing.assert_array_equal(labels.data, segment(image, method="li"))
     expected = extract_curves(labels.data, scale=(0.5, 0.5), unit="µm")

@@ -93,6 +93,7 @@ def test_a_reopened_result_reports_missing_images_without_being_stale(shared_doc
     assert "not in the viewer" in dock.results.origin.text()
     assert dock.stale.isHidden()
     assert not dock.run_button.isEnabled()
+    assert dock.reason.isHidden()  # no run is offered
     press(dock.results.copy_python, qtbot)
     scope, printed = execute(QApplication.clipboard().text())
     assert printed.strip() == shared_dock.result.summary()

@@ -14,10 +14,11 @@ from napari_shape_ensembles.progress import reporting
 from napari_shape_ensembles.viewer.docks.segment import verdict_lines
 from napari_shape_ensembles.viewer.inputs import source_of
 from napari_shape_ensembles.viewer.segmenting import (
+    FeatureCache,
     downsampled,
-    draft_and_exact_preview,
     grey_levels,
     preview_of,
+    report_previews,
     run_segmentation,
     verdict_on,
 )
@@ -385,10 +386,10 @@ def test_an_image_that_is_constant_in_its_draft_is_previewed(model):
 
 def all_previews(model, image, recipe):
     """Drafts and exact preview of an image, in order."""
-    found = []
+    found, source = [], source_of(model.add_image(image), model.dims)
     with reporting(lambda step: found.append(step.result)):
-        exact = draft_and_exact_preview(source_of(model.add_image(image), model.dims), recipe)
-    return [one for one in found if one is not None] + [exact]
+        report_previews([(None, source)], recipe, FeatureCache())
+    return [one.preview for one in found if one is not None]
 
 
 def test_images_are_reduced_by_block_means():
