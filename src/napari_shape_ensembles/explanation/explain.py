@@ -120,7 +120,8 @@ class Explanation:
         Finer waves blur the mean of a common form, as they shift its landmarks along the outline.
         """
         _, p_adjusted = self.comparison.quantity_p_values.get("coarse form", (np.nan, np.nan))
-        return self.form.shifted & ~(p_adjusted > self.comparison.settings.test_level)
+        shifted = self.form.shifted
+        return np.zeros_like(shifted) if p_adjusted > self.comparison.settings.test_level else shifted
 
     def sentences(self) -> tuple[str, ...]:
         """Return the explanation in plain sentences, strongest statements first."""
