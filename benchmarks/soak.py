@@ -48,7 +48,7 @@ def one_round(viewer, images):
     until(lambda: len(session.segmentation.verdict.counts) == 2 and bench.next.isEnabled())  # a recipe is chosen
     bench.next.click()
     until(lambda: task.result is not None and not task.busy and session.explanation.result is not None)
-    page = bench.pages["Answer"].show_tab(0)
+    page = bench.pages["Answer"]
     page.results.explore.click()
     for index in range(page.color_by.choice.count()):
         page.color_by.choice.setCurrentIndex(index)

@@ -22,9 +22,6 @@ sys.dont_write_bytecode = False
 os.fsync = lambda _: None
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 if WORKER:
-    # Workers share the processors: one thread each for linear algebra, napari's compiled loops and drawing.
-    for threads in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "LP_NUM_THREADS"):
-        os.environ.setdefault(threads, "1")
     # numba's cache is corrupted permanently if two processes fill it at once (numba/numba#10128).
     os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba" / WORKER)
 
@@ -44,6 +41,11 @@ def pytest_configure(config):
     """
     if not WORKER:
         subprocess.run([sys.executable, "-m", "napari_shape_ensembles.compiled"], check=True)
+        if getattr(config.option, "numprocesses", None):
+            # Workers share the processors: one thread each for linear algebra, napari's compiled loops and drawing. Set
+            # before they start, as plugins of pytest import NumPy before this file.
+            for threads in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "LP_NUM_THREADS"):
+                os.environ.setdefault(threads, "1")
     has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
     if sys.platform == "linux" and shutil.which("Xvfb") and (WORKER or not has_screen):
         os.environ |= {"DISPLAY": virtual_screen(config), "QT_QPA_PLATFORM": "xcb"}
@@ -132,6 +134,7 @@ def blank_savefig():
         save = Figure.savefig
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Figure, "savefig", lambda _, *where, **how: save(Figure((1, 1)), *where, **how))
+            patch.setattr(Figure, "draw_without_rendering", lambda _: None)  # only their layout, which takes as long
             yield
 
     return within

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import io
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from qtpy.QtCore import QPointF, Qt
 from qtpy.QtGui import QWheelEvent
 from qtpy.QtWidgets import QApplication
 
+from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.layers import OwnLayers
@@ -91,6 +93,13 @@ def run(widget, qtbot):
     with qtbot.waitSignal(widget.finished):
         press(widget.run_button, qtbot)
     return words_of(widget)
+
+
+def slow(*_, **__):
+    """Stand in for the work of a task, which takes ten seconds unless it is cancelled."""
+    for step in range(1000):
+        report("counting", step, 1000)
+        time.sleep(0.01)
 
 
 def words_of(page):
@@ -186,6 +195,33 @@ def reopen(viewer, path, qtbot):
     with qtbot.waitSignal(dock.finished):
         viewer.open(path, plugin=PLUGIN)
     return dock
+
+
+def cells(viewer):
+    """Names of the visible layers in each cell of the grid."""
+    found = {}
+    for place, layer in enumerate(viewer.layers):
+        if layer.visible:
+            found.setdefault(grid_of(viewer).position(place, viewer.layers), set()).add(layer.name)
+    return found
+
+
+def listeners(viewer, layers):
+    """Numbers of callbacks connected to each event of the layer list, the selection, the sliders and these layers."""
+    groups = [viewer.layers.events, viewer.layers.selection.events, viewer.dims.events]
+    groups += [layer.events for layer in layers]
+    return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
+
+
+def out_of_date(page):
+    """What a page says is out of date; empty if nothing is."""
+    return "" if page.stale.isHidden() else page.stale.label.text()
+
+
+def ended(task, qtbot, start):
+    """Start a task, and wait until it is idle."""
+    start()
+    qtbot.waitUntil(lambda: not task.busy)
 
 
 def execute(code, **names):

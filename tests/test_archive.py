@@ -70,7 +70,7 @@ def same(one, other):
     return type(one) is type(other) and one == other
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tree=trees)
 def test_round_trip_is_exact(tmp_path_factory, tree):
     path = tmp_path_factory.mktemp("archive") / "tree.npz"
@@ -285,7 +285,7 @@ def test_a_missing_file_raises_file_not_found_error(tmp_path):
         read(tmp_path / "none")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_changed_bytes_are_detected_or_harmless(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("archive") / "tree.npz"

@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from functools import cache
 
 import imageio.v3 as imageio
@@ -17,7 +19,7 @@ from skimage.draw import polygon2mask
 import napari_shape_ensembles
 from command_line import COMMAND, run
 from curve_makers import blobs
-from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare, content_of
+from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, cli, compare, content_of
 from napari_shape_ensembles.archive import write_archive, write_bytes
 from napari_shape_ensembles.comparison.answer import in_one_line
 from napari_shape_ensembles.console import echo, echo_error
@@ -228,12 +230,12 @@ def test_pairs_compares_all_images_in_a_folder(tmp_path, images, quick):
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_landscape_covers_the_given_ranges(tmp_path, images, quick):
-    done = run("landscape", images / "one.ome.tif", images / "large.ome.tif", "--ranks", "2:8:2",
+def test_landscape_covers_the_given_ranges_in_the_syntax_of_the_docks(tmp_path, images, quick):
+    done = run("landscape", images / "one.ome.tif", images / "large.ome.tif", "--ranks", "2:4:2, 6-8:2, 9",
                "--landmarks", "40,60", "--settings", quick, "--out", tmp_path / "r")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     table = pd.read_csv(tmp_path / "r" / "landscape.csv")
-    assert sorted(set(table["rank"])) == [2, 4, 6, 8]
+    assert sorted(set(table["rank"])) == [2, 4, 6, 8, 9]
     assert sorted(set(table["landmarks"])) == [40, 60]
     assert (tmp_path / "r" / "landscape.png").exists()
 
@@ -345,19 +347,21 @@ def test_python_m_runs_and_help_lists_every_command():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without a signal that it can handle")
-def test_a_terminated_run_removes_its_temporary_folders(tmp_path):
-    code = """
-import os, signal, sys, tempfile
-from napari_shape_ensembles import cli
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # the child process only ends
+def test_a_terminated_run_removes_its_temporary_folders(tmp_path, monkeypatch):
+    def terminated():
+        with tempfile.TemporaryDirectory(dir=tmp_path):
+            os.kill(os.getpid(), signal.SIGTERM)
 
-def run():
-    with tempfile.TemporaryDirectory(dir=sys.argv[1]):
-        os.kill(os.getpid(), signal.SIGTERM)
-
-cli.app = run
-cli.main()
-"""
-    assert subprocess.run([sys.executable, "-c", code, tmp_path], check=False).returncode == 128 + 15
+    monkeypatch.setattr(cli, "app", terminated)
+    if not (child := os.fork()):
+        try:
+            cli.main()
+        except SystemExit as end:
+            os._exit(end.code)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 128 + 15
     assert not list(tmp_path.iterdir())
 
 
@@ -630,14 +634,6 @@ def test_an_invalid_range_is_reported_with_its_option(tmp_path, option, text, wo
     done = run("smoothing", tmp_path / "none", tmp_path / "none", option, text, "--out", tmp_path / "r")
     assert done.exit_code == 2
     assert words in done.stderr
-
-
-@pytest.mark.usefixtures("blank_files")
-def test_ranges_use_the_same_syntax_as_the_docks(tmp_path, images, quick):
-    done = run("landscape", images / "one.ome.tif", images / "large.ome.tif", "--ranks", "2-4:2, 9",
-               "--landmarks", "40", "--settings", quick, "--out", tmp_path / "r")  # fmt: skip
-    assert done.exit_code == 0, done.stderr
-    assert sorted(set(pd.read_csv(tmp_path / "r" / "landscape.csv")["rank"])) == [2, 4, 9]
 
 
 def some_curves(path, seed=1, **options):
@@ -970,31 +966,20 @@ def test_an_invalid_design_is_reported(tmp_path, quick, columns, words):
 
 
 @pytest.mark.usefixtures("blank_files")
-def test_files_of_an_interrupted_experiment_are_overwritten(tmp_path, images, monkeypatch):
-    given = ["landscape", images / "one.ome.tif", images / "large.ome.tif", "--out", tmp_path / "r", "--ranks", "5"]
-    given += ["--landmarks", "50", "--set", "permutations=99"]
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as stopped:
-        stopped.setattr("napari_shape_ensembles.studies.figures.plot_landscape", interrupt)
-        assert run(*given).exit_code != 0
-    assert not (tmp_path / "r" / "landscape.csv").is_file()  # the files of a study are written together
-    done = run(*given)
-    assert done.exit_code == 0, done.stderr
-
-
 @pytest.mark.parametrize(
     ("command", "stopped_at"),
     [
         ("compare", "napari_shape_ensembles.io.results.write_table"),
+        ("landscape", "napari_shape_ensembles.studies.figures.plot_landscape"),
         ("segment", "napari_shape_ensembles.io.segmented.write_bytes"),
         ("annotators", "napari_shape_ensembles.io.corrected.write_labels"),
     ],
 )
 def test_a_run_interrupted_while_writing_leaves_nothing(tmp_path, images, monkeypatch, command, stopped_at):
-    quick = ["--set", "landmarks=50", "--set", "permutations=99"] if command == "compare" else []
+    quick = {
+        "compare": ["--set", "landmarks=50", "--set", "permutations=99"],
+        "landscape": ["--landmarks", "50", "--ranks", "5", "--set", "permutations=99"],
+    }.get(command, [])
     files = [images / "one.ome.tif", images / "two.ome.tif"]
     if command == "annotators":
         files = [tmp_path / f"{name}.png" for name in ("one", "two")]
@@ -1228,19 +1213,13 @@ def test_an_unsupported_file_error_lists_the_supported_formats(tmp_path):
 
 
 @pytest.mark.usefixtures("orix")
-def test_a_folder_of_maps_is_segmented(tmp_path, real_data):
+def test_a_folder_of_maps_is_segmented_into_grains(tmp_path, real_data):
     (tmp_path / "maps").mkdir()
     shutil.copy(real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz", tmp_path / "maps" / "m.ang.gz")
     done = run("segment", tmp_path / "maps", "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
     assert "m.ang.gz: " in done.stdout
-
-
-@pytest.mark.usefixtures("orix")
-def test_an_orientation_map_is_compared_by_its_grains(tmp_path, real_data):
-    done = run("segment", real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz", "--out", tmp_path / "r")
-    assert done.exit_code == 0, done.stderr
-    assert len(read_curves(tmp_path / "r" / "sdss_ferrite_austenite.curves.csv").ensemble) > 5
+    assert len(read_curves(tmp_path / "r" / "m.curves.csv").ensemble) > 5
 
 
 def test_without_out_the_verdict_is_printed_and_nothing_written(tmp_path, quick, monkeypatch):

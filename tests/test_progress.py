@@ -72,6 +72,20 @@ def test_blocks_not_yet_started_are_dropped_on_cancel():
     assert len(done) < 50
 
 
+def test_a_block_in_another_thread_stops_at_its_next_step(monkeypatch):
+    monkeypatch.setattr(progress, "processors", lambda: 2)
+    begun, ended = [], []
+
+    def block(number):
+        begun.append(number)
+        report("step")
+        ended.append(number)
+
+    with reporting(stop=lambda: len(begun) > 0), pytest.raises(Stopped):
+        over_blocks(block, range(9))
+    assert not ended
+
+
 def test_an_error_in_a_listener_ends_the_work():
     def refuse(step):
         raise KeyError(step.name)

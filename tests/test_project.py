@@ -70,10 +70,15 @@ def git(*arguments):
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
-def test_everything_but_the_viewer_imports_without_napari_or_qt():
+def test_a_session_without_window_imports_only_what_it_needs():
+    """The package alone imports no heavy library, its command line none that is slow; used, neither napari nor Qt."""
     code = f"""
 import pkgutil, sys
 import napari_shape_ensembles as package
+print([name for name in ("numpy", "scipy", "skimage", "pandas", "pint", "numba") if name in sys.modules])
+import napari_shape_ensembles.cli
+print([name for name in ("pandas", "scipy.stats", "sklearn", "matplotlib", "pint", "numba") if name in sys.modules])
+print([name for name in ("io", "samples", "shapes") if name in dir(package) and getattr(package, name).__all__])
 for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
     if ".viewer" not in module.name:
         __import__(module.name)
@@ -87,7 +92,7 @@ image[10:50, 20:40] = 1
 assert len(extract_curves(segment(image))) == 1
 print([name for name in {SCREEN!r} if name in sys.modules])
 """
-    assert run_python(code).strip() == "[]"
+    assert run_python(code).splitlines() == ["[]", "[]", "['io', 'samples', 'shapes']", "[]"]
 
 
 def test_an_old_napari_is_rejected_with_the_remedy():
@@ -128,15 +133,6 @@ def test_the_viewer_uses_public_names_of_its_host_only():
         }, file
         texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
         assert not texts & {"__class__", "_qt_window", "_qt_viewer"}, file
-
-
-def test_importing_the_package_imports_no_heavy_library_and_subpackages_are_found_by_tab():
-    code = """
-import sys, napari_shape_ensembles as package
-print([name for name in ("numpy", "scipy", "skimage", "pandas", "pint", "numba") if name in sys.modules])
-print([name for name in ("io", "samples", "shapes") if name in dir(package) and getattr(package, name).__all__])
-"""
-    assert run_python(code).splitlines() == ["[]", "['io', 'samples', 'shapes']"]
 
 
 def names(requirements):

@@ -488,11 +488,11 @@ BLOCKS = {
     "studies-smoothing": of_studies("smoothing_table"),
 }
 BLOCK = re.compile(
-    r"(?P<begin><!-- made by tools/write_docs.py: (?P<name>[\w-]+) -->\n\n)(?P<text>.*?)(?P<end>\n\n<!-- end -->)",
+    r"(?P<begin><!-- made by tools/write_docs.py: (?P<name>[\w-]+) -->\n)(?P<text>.*?)(?P<end><!-- end -->)",
     re.DOTALL,
 )
 FILLED = re.compile(
-    r"(?P<begin><!-- filled by tools/write_docs.py:\n(?P<template>.*?)\n-->\n\n)(?P<text>.*?)(?P<end>\n\n<!-- end -->)",
+    r"(?P<begin><!-- filled by tools/write_docs.py:\n(?P<template>.*?)\n-->\n)(?P<text>.*?)(?P<end><!-- end -->)",
     re.DOTALL,
 )
 # A block of code, and the output directly below it.
@@ -521,13 +521,17 @@ class TemplateValue:
 def with_results(text, results):
     """A page with its blocks generated, and its templates filled."""
 
+    def block(match, content):
+        return f"{match['begin']}\n{content}\n\n{match['end']}"
+
     def made(match):
-        return match["begin"] + (BLOCKS.get(match["name"]) or itemgetter(match["name"]))(results) + match["end"]
+        return block(match, (BLOCKS.get(match["name"]) or itemgetter(match["name"]))(results))
+
+    def filled(match):
+        return block(match, match["template"].format_map(looked))
 
     looked = {name: TemplateValue(result) for name, result in results.items()}
-    return FILLED.sub(
-        lambda match: match["begin"] + match["template"].format_map(looked) + match["end"], BLOCK.sub(made, text)
-    )
+    return FILLED.sub(filled, BLOCK.sub(made, text))
 
 
 def with_outputs(text):

@@ -245,10 +245,11 @@ def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iter
 
     At most two blocks per processor are in progress at a time, so that unconsumed results do not accumulate.
     """
-    leave = cancellation_check()  # bound to this thread's context; the work runs in others
+    stop = _stop_requested.get()
 
     def step(block: Block) -> Result:
-        leave()
+        _stop_requested.set(stop)  # in the thread of this block, so that the steps and blocks in it stop, too
+        cancellation_check()()
         return work(block)
 
     blocks = list(blocks)

@@ -9,6 +9,7 @@ from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.comparison import answer
 from napari_shape_ensembles.comparison.answer import differing, named, ratio_words, statements
+from napari_shape_ensembles.outlines.reasons import AT_BORDER, too_small
 
 QUICK = Settings(landmarks=60, rank=10, permutations=499)
 
@@ -125,6 +126,9 @@ def test_a_column_of_specimens_is_found_and_can_be_the_replicate():
     assert "compare(a, b, replicate='plant')" in words
     assert alone.summary().startswith("These two images ")
     assert "One image a side cannot show a difference between conditions." in answer.scope(alone)
+    assert answer.border_words(alone) == ""
+    cut = replace(alone, b=b.derived(b.curves, dropped={AT_BORDER: 3, too_small(9): 2}))
+    assert answer.border_words(cut) == "Left out at the border: 3 of image 2."
     whole = compare(a, b, QUICK, replicate="plant")
     assert (whole.permuted, whole.unit_counts, whole.decided_by) == ("replicates", (4, 4), "small-sample")
     assert not any("plant" in words for words in whole.warnings)

@@ -42,7 +42,7 @@ def test_a_row_is_fragile_if_more_than_a_quarter_of_other_choices_change_it(resu
         f"{words} of recipe and settings (scale differs only up to rank 50).",
         *fragile_words,
     )
-    assert checks_in_words(checked, briefly=True) == (f"{words}.", *fragile_words)
+    assert checks_in_words(checked, briefly=True) == (f"Same answer with {same} of 20 other choices.", *fragile_words)
 
 
 def test_a_row_is_fragile_if_a_single_outline_decides_it(result):

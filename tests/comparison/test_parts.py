@@ -53,7 +53,7 @@ def test_convex_outlines_fill_their_hull_and_whitened_ellipses_are_circles():
     assert (np.exp(star) > 0.1).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.integers(0, 10**6),
     st.tuples(*[st.floats(-2, 2)] * 4).filter(lambda m: abs(m[0] * m[3] - m[1] * m[2]) > 0.3),
@@ -65,7 +65,7 @@ def test_form_descriptors_are_invariant_to_linear_maps_and_rigid_motions(seed, e
     np.testing.assert_allclose(descriptors(mapped, 500), descriptors(curves, 500), atol=0.02)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.integers(0, 10**6), st.floats(0.5, 2), st.floats(-1, 1), st.floats(-1, 1), st.floats(0.5, 2))
 def test_p_values_of_form_are_invariant_to_linear_maps_of_one_image(seed, a, b, c, d):
     matrix = np.array([[a, b], [c, d]])

@@ -279,7 +279,7 @@ def test_outlines_that_make_an_image_unlike_come_first(reference):
 
 def test_a_chart_raises_few_false_alarms_and_notices_a_change(measured):
     rng, alarms = np.random.default_rng(8), []
-    for _ in range(100):
+    for _ in range(50):  # in 200: docs/results/reference.json
         usual, later = (measured(descriptors(rng, 6) for _ in range(images)) for images in (10, 30))
         alarms.append(Reference(usual).chart(later)["alarm"].any())
     assert np.mean(alarms) <= 0.05

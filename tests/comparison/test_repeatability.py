@@ -3,13 +3,14 @@
 import os
 import subprocess
 import sys
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 
 import small_comparison
 from napari_shape_ensembles import Comparison
-from small_comparison import blas_architectures, run_comparison
+from small_comparison import blas_architectures, run_comparison, save_without_end
 
 
 def with_kernel(kernel, path):
@@ -32,23 +33,19 @@ def test_p_values_are_identical_on_other_cpu_architectures(tmp_path):
         assert (other["p"] == made_by[0]["p"]).all()
 
 
-ENDLESS = """
-import os, sys, time
-from napari_shape_ensembles import Comparison
-result = Comparison.load(sys.argv[1])
-os.replace = lambda *_: print("written", flush=True) or time.sleep(600)
-result.save(sys.argv[1])
-"""
-
-
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # the child process only saves
 def test_a_process_killed_while_saving_leaves_a_complete_file(tmp_path):
     """Killed when all is written: earlier, too, the file is as it was, as it is replaced only then."""
     path = tmp_path / "kept.comparison.npz"
     result = run_comparison()
     result.save(path)
-    with subprocess.Popen([sys.executable, "-c", ENDLESS, path], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline().strip() == "written"
-        process.kill()
+    apart = get_context("spawn" if sys.platform == "win32" else "fork")
+    written = apart.Event()
+    process = apart.Process(target=save_without_end, args=(result, path, written))
+    process.start()
+    assert written.wait(60)
+    process.kill()
+    process.join()
     kept = Comparison.load(path)
     assert kept.t.tobytes() == result.t.tobytes()
     assert kept.summary() == result.summary()

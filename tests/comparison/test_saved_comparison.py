@@ -78,7 +78,7 @@ def test_a_comparison_round_trips_exactly(tmp_path):
     assert rebuilt.tobytes() == result.space.reconstruct(result.t, result.l).tobytes()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     count=st.integers(1, 4),
     archetype=st.sampled_from(["asymmetric", "random", "mean", 0]),

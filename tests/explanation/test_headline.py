@@ -242,12 +242,12 @@ def test_text_for_a_paper_states_resampling_faults_and_combined_parts():
 
 
 def test_a_ratio_has_the_same_interval_everywhere(larger):
-    pattern = r"larger: ([\d.]+) times as long as one's \(([\d.]+) to ([\d.]+)\), area × ([\d.]+)\."
+    pattern = r"larger: ([\d.]+) times as long as one's \(([\d.]+) to ([\d.]+)\), mean area × ([\d.]+)\."
     *stated, area = re.search(pattern, headline(larger).sentence).groups()
     size = larger.estimates.loc[0]
     assert stated == ratio_words(size["estimate"], size["low"], size["high"])
     assert [area] == ratio_words(larger.estimates["estimate"][1])
-    words = f"{stated[0]} times as long as one's, 95 % interval {stated[1]} to {stated[2]}, area × {area}"
+    words = f"{stated[0]} times as long as one's, 95 % interval {stated[1]} to {stated[2]}, mean area × {area}"
     assert words in explain(larger).sentences()[0]
 
 

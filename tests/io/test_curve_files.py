@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from curve_makers import blobs, ragged_blobs
@@ -75,7 +75,6 @@ def test_tracing_parameters_round_trip(tmp_path, ending):
 coordinates = st.floats(-1e6, 1e6)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     ending=st.sampled_from(sorted(EXACT)),
     curves=st.lists(st.lists(st.tuples(coordinates, coordinates), min_size=3, max_size=6), min_size=1, max_size=4),

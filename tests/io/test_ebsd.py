@@ -94,7 +94,7 @@ def test_misorientations_are_minimal_over_all_symmetries(name):
     np.testing.assert_allclose(found, with_orix, atol=1e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(["Oh", "D6h", "D3d", "D2h"]))
 def test_equivalent_orientations_form_one_grain(seed, name):
     from orix.quaternion import Rotation, symmetry

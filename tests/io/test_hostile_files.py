@@ -249,7 +249,7 @@ HOSTILE = {
 # Read with a quarter of the default memory limit, so that files of a quarter of the size suffice.
 SMALLER = {
     *("x.npz", "numbers.parquet", "large.tif", "regions.zip", "lists.comparison.npz", "lists.json", "long.chc"),
-    *("cells.csv", "lines.ang"),
+    *("boxes.json", "cells.csv", "lines.ang"),
 }
 
 

@@ -119,7 +119,7 @@ def test_an_io_error_of_arrow_names_the_file(tmp_path, monkeypatch):
         read_curves(tmp_path / "x.parquet")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     ending=st.sampled_from([".csv", ".parquet", ".geojson", ".zip"]),
     words=st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12),

@@ -35,7 +35,7 @@ recipes = st.builds(
 )
 
 
-@hypothesis_settings(max_examples=50, deadline=None)
+@hypothesis_settings(max_examples=50)
 @given(chosen=choices, recipe=recipes)
 def test_settings_round_trip(tmp_path_factory, chosen, recipe):
     path = tmp_path_factory.mktemp("settings") / "settings.toml"

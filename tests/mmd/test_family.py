@@ -29,7 +29,7 @@ def test_every_mmd_equals_that_of_the_single_test(name):
     assert found.mmd[0] == pytest.approx(single.mmd, rel=1e-9)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=40, unique=True))
 def test_the_median_gap_is_the_median_distance(values):
     x = np.array(values)

@@ -72,7 +72,6 @@ def test_every_permutation_agrees_with_a_direct_computation():
     assert test.p_value == (1 + sum(value >= expected[0] for value in expected[1:])) / 26
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0, 1), st.sampled_from([0.01, 0.05, 0.2]), st.integers(20, 120))
 def test_rejection_threshold_and_p_value_are_consistent(seed, shift, significance, permutations):
     x, y = samples(8, 9, 2, seed=seed, shift=shift)
@@ -86,7 +85,7 @@ def test_a_difference_is_detected_and_its_absence_is_not():
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_invariance_to_rotation_and_translation(seed):
     x, y = samples(15, 10, 3, seed=seed, shift=0.3)
     turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
@@ -155,7 +154,6 @@ def test_a_duplicated_description_changes_nothing():
     assert joint.threshold == alone.threshold
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0, 1.2))
 def test_combined_rejection_and_threshold_agree(seed, shift):
     (x, y), (u, v) = samples(9, 8, 2, seed=seed, shift=shift), samples(9, 8, 2, seed=seed + 1)

@@ -134,7 +134,7 @@ def test_an_empty_ensemble_is_valid():
     assert len(ensemble.features) == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(arrays(float, st.tuples(st.integers(0, 8), st.just(2))), max_size=5))
 def test_whatever_is_given_is_kept_or_counted(curves):
     with np.errstate(all="ignore"):

@@ -149,7 +149,7 @@ def test_objects_that_vanish_under_smoothing_are_counted():
     assert extract_curves(labels, smoothing=2).dropped == {VANISHED: 1}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(arrays(bool, (24, 24)), st.sampled_from([0.0, 1.0]), st.booleans(), st.sampled_from([0, 5]))
 def test_every_component_of_a_random_mask_is_kept_or_counted(mask, smoothing, border, least):
     labels, count = ndimage.label(mask)
@@ -158,7 +158,7 @@ def test_every_component_of_a_random_mask_is_kept_or_counted(mask, smoothing, bo
     assert len(ensemble) + sum(ensemble.dropped.values()) - extra == count
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(arrays(np.uint8, (16, 16), elements=st.integers(0, 3)))
 def test_every_piece_of_every_label_is_kept_or_counted(labels):
     pieces = sum(ndimage.label(labels == value)[1] for value in (1, 2, 3))
@@ -166,7 +166,7 @@ def test_every_piece_of_every_label_is_kept_or_counted(labels):
     assert len(ensemble) + sum(ensemble.dropped.values()) == pieces
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0]))
 @example(279742, 1.0)
 def test_areas_match_pixel_counts_after_corner_and_smoothing_corrections(seed, smoothing):

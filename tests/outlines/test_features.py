@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from skimage.draw import polygon2mask
 from skimage.measure import label, regionprops
@@ -44,7 +44,6 @@ def test_the_spacing_of_vertices_does_not_matter():
     np.testing.assert_allclose(features(sparse)[NAMES], features(crowded)[NAMES])
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6))
 def test_descriptors_are_invariant_to_rigid_motions(seed):
     rng = np.random.default_rng(seed)

@@ -83,7 +83,7 @@ def test_valid_outlines_are_returned_unchanged():
     assert repair(ensemble) is ensemble
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 10**6), st.integers(4, 30))
 def test_random_polygons_are_repaired_or_counted_as_excluded(seed, corners):
     generator = np.random.default_rng(seed)

@@ -49,7 +49,7 @@ def test_a_lower_iou_threshold_accepts_the_best_partner():
     assert matching.pairs["a"].tolist() == [5, 6, 8] or matching.pairs["a"].tolist() == [5, 7, 8]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(planes, planes, st.sampled_from([0.1, 0.3, 0.5, 0.8]))
 def test_matching_agrees_with_plain_counting(a, b, least):
     a, b = np.pad(a, 2), np.pad(b, 2)

@@ -227,7 +227,7 @@ def test_a_smaller_neck_cuts_less():
 
 
 @pytest.mark.filterwarnings("ignore:these outlines are doubtful")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.sampled_from(["distance", "intensity", "none"]), st.sampled_from(METHODS))
 def test_labels_of_noise_are_numbered_without_gaps_and_connected(seed, split, method):
     rng = np.random.default_rng(seed)

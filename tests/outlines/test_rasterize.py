@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from skimage.measure import points_in_poly
 
@@ -14,7 +14,6 @@ from napari_shape_ensembles.outlines.rasterize import rasterize
 CENTRES = np.stack(np.meshgrid(np.arange(50), np.arange(60), indexing="ij"), axis=-1).reshape(-1, 2)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.floats(2, 30), st.floats(-10, 60), st.floats(-10, 60))
 def test_a_pixel_belongs_to_a_curve_if_its_center_is_inside(seed, size, row, column):
     curve = blobs(1, 40, seed=seed)[0] * size + (row, column)

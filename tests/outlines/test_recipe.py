@@ -51,7 +51,7 @@ def recipes(draw):
     return Outlines(**choices)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(recipes())
 def test_a_recipe_round_trips_through_a_file(tmp_path_factory, recipe):
     path = tmp_path_factory.mktemp("recipe") / "recipe.toml"

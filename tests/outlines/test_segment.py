@@ -81,7 +81,7 @@ def test_a_mask_is_used_as_it_is():
     np.testing.assert_array_equal(segment(mask) > 0, mask)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(arrays(bool, array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=12)), st.booleans())
 def test_every_pixel_of_a_mask_belongs_to_one_connected_object(mask, split):
     labels = segment(mask, fill_holes=False, split_touching=split)

@@ -16,7 +16,7 @@ from napari_shape_ensembles.outlines.methods import by_strips
 strips = importlib.import_module("napari_shape_ensembles.outlines.methods")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(1, 900), st.floats(0.2, 40))
 def test_strips_give_the_result_of_the_whole_image(seed, rows, sigma):
     plane = np.random.default_rng(seed).normal(size=(rows, 9))

@@ -36,7 +36,7 @@ def assert_same(one, other):
     assert (one.ids < 0).sum() == (other.ids < 0).sum()
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     seed=st.integers(0, 1000),
     tile=st.sampled_from([17, 40, 64, 200]),

@@ -27,7 +27,7 @@ def quarters():
     return labels
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(random_labels)
 def test_every_pixel_edge_between_two_labels_is_on_one_boundary(labels):
     tiling = Tiling.of(labels) if len(np.unique(labels[labels > 0])) != 1 else Tiling.of(np.where(labels, 2, 1))
@@ -39,7 +39,7 @@ def test_every_pixel_edge_between_two_labels_is_on_one_boundary(labels):
     assert all(left != right for left, right in (boundary.labels for boundary in boundaries))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(random_labels, st.integers(0, 6))
 def test_rings_enclose_their_pixels_and_share_boundaries_when_smoothed(labels, iterations):
     labels = labels + np.uint8(1)

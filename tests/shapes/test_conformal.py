@@ -5,7 +5,7 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 from napari_shape_ensembles import ConformalClassifier
-from napari_shape_ensembles.shapes.conformal import conformal_p_values
+from napari_shape_ensembles.shapes.ranks import conformal_p_values
 
 # The check has three samples per class: too few, which is not the error message about features that it expects.
 EXPECTED = {"check_fit2d_1feature": "its classes have three samples: too few to calibrate with"}

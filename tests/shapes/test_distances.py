@@ -52,7 +52,7 @@ def test_the_cyclic_procrustes_distance_is_a_metric():
     assert found.max() <= np.sqrt(2)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10**6), st.booleans())
 def test_distances_are_invariant_to_motions_parametrization_and_size(seed, mirror):
     curves = blobs(4, 80, seed=seed)

@@ -25,7 +25,7 @@ def test_reference_distances_of_ellipses_from_the_circle(aspect, expected):
     assert grassmann.dist(*undulation) == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.floats(0.01, 3))
 def test_exp_inverts_log(seed, spread):
     base, points = planes_near(seed, spread=spread)

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
@@ -113,7 +113,6 @@ def procrustes_gap(x, y):
     return np.abs(x @ (u @ np.diag([1, np.linalg.det(u @ vt)]) @ vt) - y).max()
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.floats(-3, 3),

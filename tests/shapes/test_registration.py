@@ -80,7 +80,7 @@ def test_without_reflections_a_mirror_image_differs():
     assert np.linalg.det(apart.rotation[0]) == pytest.approx(1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.floats(0, 2 * np.pi), st.booleans(), st.booleans(), st.integers(0, 95))
 def test_registered_landmarks_are_invariant_to_rigid_motions(seed, turn, mirror, backwards, start):
     archetype, curve = blobs(2, 96, seed=seed)

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 import sys
 from functools import cache, partial
 from types import FunctionType, SimpleNamespace
@@ -178,6 +179,12 @@ def shared_dock(qapp, shared_file):
     assert not task.unsaved
     yield dock
     dock.deleteLater()
+
+
+@pytest.fixture
+def saved(shared_dock, shared_file, tmp_path):
+    """The saved comparison of `shared_dock`, in a file of its own."""
+    return shutil.copy(shared_file, tmp_path / shared_file.name)
 
 
 @pytest.fixture(scope="session")

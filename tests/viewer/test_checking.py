@@ -34,6 +34,7 @@ def test_suspects_are_found_told_and_left_out(session, qtbot):
     checks, before = comparison.result.checks, comparison.result.case
     assert len(checks.without) == 3
     assert checks.tried == 2
+    assert "ratios" in vars(comparison.result)  # else the page *Why* would compute them in the event loop
     assert len(session.checking.suspects) == 2
     total = sum(map(len, session.checking.suspects))
     assert total == sum(count for _, _, count in checks.suspects)

@@ -153,7 +153,6 @@ def test_a_screen_is_read_from_files_and_a_well_opened(model, plate, qtbot, monk
     assert other.groups.sentences.text() == page.groups.sentences.text()
 
 
-@pytest.mark.usefixtures("blank_files")
 def test_covariates_interactions_and_restoring_a_result(model, qtbot, tmp_path, monkeypatch):
     """Ten images of two groups and two sexes, with random lengths."""
     session = Session.of(model)
@@ -378,15 +377,31 @@ def test_a_saved_comparison_restores_the_design(model, qtbot, tmp_path):
         one.detach(one.comparison)
 
 
-def test_an_experiment_is_opened_with_its_own_images(model, qtbot, tmp_path, monkeypatch):
-    session, page = Session.of(model), AnswerPage(model)
-    qtbot.addWidget(page)
+def test_any_pair_of_groups_is_shown_and_an_experiment_opened_with_its_own_images(model, qtbot, tmp_path, monkeypatch):
+    session, page, why = Session.of(model), AnswerPage(model), WhyPage(model)
+    for widget in (page, why):
+        qtbot.addWidget(widget)
     set_choices(session.choices, landmarks=40, rank=5, permutations=99)
     for seed in range(6):
-        model.add_labels(labels_of(seed), name=f"{'abc'[seed // 2]}_{seed % 2}")
+        model.add_labels(labels_of(seed, size=9 + 2 * (seed // 2)), name=f"{'abc'[seed // 2]}_{seed % 2}")
     session.design.fill("{group}_{replicate}")
     press(page.run_button, qtbot)
     wait_until_idle(session.comparison, qtbot)
+    pairs = [why.pair.itemText(place) for place in range(why.pair.count())]
+    assert pairs == ["a and b", "a and c", "b and c"]
+    why.pair.setCurrentIndex(1)
+    why.pair.activated.emit(1)
+    wait_until_idle(session.comparison, qtbot)
+    result, table = session.comparison.shown.result, session.comparison.answer.experiment.table
+    (row,) = table[(table["a"] == "a") & (table["b"] == "c")].to_dict("records")
+    assert result.scale.p_value == row["scale_p"]
+    assert why.explanation.explained_comparison is result
+    assert {one.name for one in model.layers if one.name.endswith("curves")} == {
+        f"{name} curves" for name in ("a_0", "a_1", "c_0", "c_1")
+    }
+    assert session.comparison.changed_since() == []
+    assert (session.design.samples, session.comparison.state) == (["a", "c"], "done")
+
     rows, path = session.design.rows(), tmp_path / "groups.experiment.npz"
     session.comparison.save_experiment(path)
     wait_until_idle(session.comparison, qtbot)
@@ -442,29 +457,3 @@ def test_withheld_rows_are_shown_after_confirmation(model, qtbot):
     assert page_statuses(session)["Answer"].state == "done"
     assert session.comparison.unsaved
     assert page.stale.isHidden()
-
-
-def test_any_pair_of_groups_is_shown_as_the_comparison(model, qtbot):
-    session, page, why = Session.of(model), AnswerPage(model), WhyPage(model)
-    for widget in (page, why):
-        qtbot.addWidget(widget)
-    set_choices(session.choices, landmarks=40, rank=5, permutations=99)
-    for seed in range(6):
-        model.add_labels(labels_of(seed, size=9 + 2 * (seed // 2)), name=f"{'abc'[seed // 2]}_{seed % 2}")
-    session.design.fill("{group}_{replicate}")
-    press(page.run_button, qtbot)
-    wait_until_idle(session.comparison, qtbot)
-    pairs = [why.pair.itemText(place) for place in range(why.pair.count())]
-    assert pairs == ["a and b", "a and c", "b and c"]
-    why.pair.setCurrentIndex(1)
-    why.pair.activated.emit(1)
-    wait_until_idle(session.comparison, qtbot)
-    result, table = session.comparison.shown.result, session.comparison.answer.experiment.table
-    (row,) = table[(table["a"] == "a") & (table["b"] == "c")].to_dict("records")
-    assert result.scale.p_value == row["scale_p"]
-    assert why.explanation.explained_comparison is result
-    assert {one.name for one in model.layers if one.name.endswith("curves")} == {
-        f"{name} curves" for name in ("a_0", "a_1", "c_0", "c_1")
-    }
-    assert session.comparison.changed_since() == []
-    assert (session.design.samples, session.comparison.state) == (["a", "c"], "done")

@@ -23,6 +23,7 @@ from docks import (
     selected_rows,
     set_choices,
     show_given_result,
+    slow,
     swap,
     toggle_side_by_side,
 )
@@ -32,7 +33,6 @@ from napari_shape_ensembles.explanation.single_curves import (
     nearest_and_farthest,
 )
 from napari_shape_ensembles.outlines.reasons import BY_HAND
-from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.docks.bench import Bench
 
@@ -227,23 +227,13 @@ def test_curves_cannot_be_dragged(explored):
     assert str(curves_of(model, "one").mode) == "pan_zoom"
 
 
-def test_other_views_work_after_deleting_a_curve_layer(finished_dock, explorer, model):
-    model.layers.remove("one curves")
-    finished_dock.comparison.selection.pick([2, len(finished_dock.result.a) + 2])
-    assert selected_in_table(explorer) == [2, len(finished_dock.result.a) + 2]
-    assert set(curves_of(model, "two").selected_data) == {2}
-
-
-def test_another_result_clears_the_selection_and_connects_once(finished_dock, explorer, model, qtbot):
+def test_another_result_or_opening_connects_the_views_once(finished_dock, explorer, model, qtbot):
     finished_dock.comparison.selection.pick([1, 2])
     run(finished_dock, qtbot)
     assert selected_rows(finished_dock) == []
     assert selected_in_table(explorer) == []
     assert len(own_callbacks(model.mouse_drag_callbacks)) == 1
     assert explorer.table.curves.rowCount() == len(finished_dock.result.a) + len(finished_dock.result.b)
-
-
-def test_reopening_connects_once(finished_dock, model, qtbot):
     finished_dock.show()
     finished_dock.hide()
     qtbot.waitUntil(lambda: not finished_dock.session.design.is_connected)
@@ -252,6 +242,10 @@ def test_reopening_connects_once(finished_dock, model, qtbot):
     finished_dock.show()
     finished_dock.show()
     assert len(own_callbacks(model.mouse_drag_callbacks)) == 1
+    model.layers.remove("one curves")  # the other views work without it
+    finished_dock.comparison.selection.pick([2, len(finished_dock.result.a) + 2])
+    assert selected_in_table(explorer) == [2, len(finished_dock.result.a) + 2]
+    assert set(curves_of(model, "two").selected_data) == {2}
 
 
 def test_the_axes_offer_distances_descriptors_and_coordinates(explored):
@@ -347,17 +341,13 @@ def test_an_excluded_curve_is_omitted_from_the_next_run_and_can_be_restored(fini
     np.testing.assert_array_equal(model.layers["one"].data, pixels)
 
 
-def test_excluding_twice_restores_the_curve(finished_dock, explorer, qtbot):
+def test_exclusions_are_undone_end_with_other_outlines_and_follow_a_swap(finished_dock, explorer, qtbot):
     finished_dock.comparison.selection.pick([4])
     choose_for_selected(explorer.card, "Leave out")
     assert includes_again(explorer.card)
     choose_for_selected(explorer.card, "Include again")
     assert finished_dock.state == "done"
     assert finished_dock.excluded.isHidden()
-
-
-def test_exclusions_end_with_other_outlines_and_follow_a_swap(finished_dock, explorer, qtbot):
-    finished_dock.comparison.selection.pick([4])
     choose_for_selected(explorer.card, "Leave out")
     swap(finished_dock)
     assert not finished_dock.excluded.isHidden()
@@ -388,14 +378,6 @@ def test_a_and_b_are_side_by_side_with_their_curves(finished_dock, model, qtbot)
 # Keys and words ------------------------------------------------------------------------------------------------
 
 
-def slow(*_):
-    import time
-
-    for index in range(1000):
-        report("counting", index, 1000)
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def shown(bare_dock, qtbot):
     bare_dock.resize(420, 900)
@@ -406,24 +388,16 @@ def shown(bare_dock, qtbot):
     return bare_dock
 
 
-@pytest.mark.parametrize("name", ["landmarks", "measure", "reflections"])
-@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
-def test_enter_runs_and_escape_cancels_from_any_control(shown, qtbot, monkeypatch, name, key):
+def test_enter_runs_and_escape_cancels_from_any_control(shown, qtbot, monkeypatch):
     monkeypatch.setattr(comparing, "compare_groups", slow)
-    control = shown.settings_form.controls[name]
-    control.setFocus()
-    qtbot.keyClick(control, key)
-    assert shown.state == "running"
-    qtbot.keyClick(shown.settings_form.controls["rank"], Qt.Key.Key_Escape)
-    assert shown.state == "ready"
-
-
-CONTROLS = QAbstractButton | QAbstractSpinBox | QComboBox
-
-
-def takes_tab(widget, window):
-    wanted = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
-    return bool(wanted) and widget.isVisibleTo(window) and widget.isEnabled()
+    for name in ("landmarks", "measure", "reflections"):
+        for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            control = shown.settings_form.controls[name]
+            control.setFocus()
+            qtbot.keyClick(control, key)
+            assert shown.state == "running"
+            qtbot.keyClick(shown.settings_form.controls["rank"], Qt.Key.Key_Escape)
+            assert shown.state == "ready"
 
 
 def test_every_control_is_described(explored):
@@ -443,14 +417,7 @@ def test_every_setting_states_default_and_unit(explored):
         assert "Default" in control.toolTip(), name
 
 
-def test_color_features_state_their_unit(finished_dock):
-    finished_dock.color_by.choice.setCurrentIndex(list(COLORINGS).index("area"))
-    assert finished_dock.color_by.colorbar.labels[-1].endswith("µm²")
-    finished_dock.color_by.choice.setCurrentIndex(list(COLORINGS).index("image"))
-    assert finished_dock.color_by.colorbar.labels == ["one", "", "two"]
-
-
-def test_the_color_bar_counts_every_curve_and_clips_on_request(finished_dock):
+def test_the_color_bar_counts_every_curve_clips_on_request_and_states_units(finished_dock):
     shares = finished_dock.color_by.colorbar.shares()
     assert [share.sum() for share in shares] == pytest.approx([1, 1])
     finished_dock.color_by.percentile.setValue(50)
@@ -459,6 +426,10 @@ def test_the_color_bar_counts_every_curve_and_clips_on_request(finished_dock):
     assert finished_dock.color_by.colorbar.labels[-1] == f"≥ {high:.3g}"
     finished_dock.color_by.percentile.setValue(100)
     assert "≥" not in finished_dock.color_by.colorbar.labels[-1]
+    finished_dock.color_by.choice.setCurrentIndex(list(COLORINGS).index("area"))
+    assert finished_dock.color_by.colorbar.labels[-1].endswith("µm²")
+    finished_dock.color_by.choice.setCurrentIndex(list(COLORINGS).index("image"))
+    assert finished_dock.color_by.colorbar.labels == ["one", "", "two"]
 
 
 def test_deleted_curves_are_shown_again(bare_dock, model, qtbot):

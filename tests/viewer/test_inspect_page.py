@@ -6,7 +6,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QPushButton
 
-from docks import press, set_choices, show_docks
+from docks import out_of_date, press, set_choices, show_docks
 from fault_makers import ODD, faulty
 from image_makers import labels_with_a_fault, segmented, spots
 from napari_shape_ensembles import Settings, segment
@@ -64,22 +64,41 @@ def inspect(viewer, qtbot):
     return viewer, dock
 
 
-def test_the_fault_ranks_first_with_its_reasons(inspected):
+def test_the_fault_ranks_first_with_its_reasons_and_its_exclusion_can_be_undone(inspected, qtbot):
     viewer, dock = inspected
     assert text(dock, 0, "label") == "one 17"
     assert {"First", "Second"} <= {label.text() for label in dock.findChildren(QLabel)}
     assert "large: 5013 px" in text(dock, 0, "why")
     assert "17 curves" in dock.verdict.text()
     assert dock.queue.progress.text() == "0 of 33 labels reviewed"
+    columns, model = range(dock.queue.model.columnCount()), dock.queue.model
+    tips = [model.headerData(place, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) for place in columns]
+    assert all(tips)
+    assert "rank until there are enough verdicts" in tips[2].replace("\n", " ")
     layer = viewer.layers["one inspected"]
     row = layer.features.set_index("id").loc[17]
     assert row["score"] == dock.result.ranking["score"].max()
     assert "large: 5013 px" in row["reasons"]
     assert not row["excluded"]
+    colors = np.array(layer.edge_color)
+    exclude(dock, 0)
+    assert layer.features.loc[layer.features["excluded"], "id"].tolist() == [17]
+    assert len(layer.data) == 17
+    assert not np.array_equal(colors, layer.edge_color)
+    pressed(dock.again_button, dock, qtbot)
+    said = "Without the excluded: These two images were not found to differ. one (16 curves)"
+    assert said in dock.verdict_again.text()
+    assert dock.inspection.again.a.dropped[BY_HAND] == 1
+    exclude(dock, 0, False)
+    assert not layer.features["excluded"].any()
+    np.testing.assert_array_equal(colors, layer.edge_color)
+    assert dock.verdict_again.text() == ""
 
 
 def test_clicking_shows_a_curve(make_napari_viewer, qtbot):
-    viewer, dock = inspect(make_napari_viewer(show=True), qtbot)
+    viewer = make_napari_viewer(show=True)
+    viewer.window.resize(1000, 700)  # a small canvas is drawn faster
+    _, dock = inspect(viewer, qtbot)
     camera = getattr(viewer, "scene", viewer).camera
     camera.zoom, before = 1.5, 1.5
     table = dock.queue.table
@@ -94,29 +113,6 @@ def test_clicking_shows_a_curve(make_napari_viewer, qtbot):
     assert viewer.layers.selection.active == layer
     np.testing.assert_allclose(camera.center[-2:], layer.data[index].mean(axis=0) * 0.5, atol=2)
     assert camera.zoom > before
-
-
-def test_exclusion_is_a_feature_and_can_be_undone(inspected, qtbot):
-    viewer, dock = inspected
-    layer = viewer.layers["one inspected"]
-    colors = np.array(layer.edge_color)
-    exclude(dock, 0)
-    assert layer.features.loc[layer.features["excluded"], "id"].tolist() == [17]
-    assert len(layer.data) == 17
-    assert not np.array_equal(colors, layer.edge_color)
-    pressed(dock.again_button, dock, qtbot)
-    assert (
-        "Without the excluded: These two images were not found to differ. one (16 curves)" in dock.verdict_again.text()
-    )
-    assert dock.inspection.again.a.dropped[BY_HAND] == 1
-    exclude(dock, 0, False)
-    assert not layer.features["excluded"].any()
-    np.testing.assert_array_equal(colors, layer.edge_color)
-    assert dock.verdict_again.text() == ""
-
-
-def out_of_date(dock):
-    return "" if dock.stale.isHidden() else dock.stale.label.text()
 
 
 def test_changes_outdate_an_inspection_until_undone(inspected, qtbot):
@@ -195,18 +191,6 @@ def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtb
     assert reasons["A", 3] == "no partner in two"
     assert reasons["A", 10].startswith("IoU 1.00 with two 10")
     assert "1 merged in two" in dock.verdict.text()
-
-
-def test_labels_of_two_segmentations_are_referred_to_single_inspection(viewer, qtbot):
-    labels = segmented(1)
-    for name, rows in (("one", 0), ("two", 1)):
-        viewer.add_labels(np.roll(labels, rows, axis=0), name=name)
-    dock = opened(viewer, qtbot)
-    dock.session.choices.set(settings=FAST)
-    dock.inspection.a.choose(viewer.layers["one"])
-    dock.inspection.b.choose(viewer.layers["two"])
-    dock.question.setCurrentIndex(1)
-    pressed(dock.run_button, dock, qtbot)
     dock.inspection.go_to(0)
     dock.inspection.trigger("fix")  # by keyboard
     assert dock.message.text() == '⚠ labels are corrected under the question "Which curves are suspicious?"'
@@ -330,8 +314,8 @@ def test_an_image_without_a_curve_is_reported(model, qtbot):
 
 def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_path, monkeypatch):
     show_docks(viewer := make_napari_viewer())
-    labels, image, _ = faulty("hole")
-    labels[labels == 14] = 0
+    labels, image, _ = faulty("hole", reach=1)
+    labels[labels == 36] = 0
     labels[0:8, 100:108] = 99
     given = labels.copy()
     viewer.add_image(image, name="field", scale=(0.5, 0.5), units=("um", "um"))
@@ -421,11 +405,3 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     with qtbot.waitSignal(dock.finished):
         press(queue.save_button, qtbot)
     np.testing.assert_array_equal(read_image(tmp_path / "nuclei.tif").pixels, given)
-
-
-def test_every_heading_of_the_queue_says_what_it_means(inspected):
-    (_, dock), role = inspected, Qt.ItemDataRole.ToolTipRole
-    model = dock.queue.model
-    words = [model.headerData(column, Qt.Orientation.Horizontal, role) for column in range(model.columnCount())]
-    assert all(words)
-    assert "rank until there are enough verdicts" in words[2].replace("\n", " ")

@@ -92,8 +92,8 @@ def focused(dock):
     return widget
 
 
-def test_escape_cancels_a_run_started_by_the_button(ready, qtbot):
-    dock, button, _ = ready
+def test_the_button_and_enter_run_and_escape_cancels(ready, qtbot):
+    dock, button, control = ready
     button.setFocus()
     press(button, qtbot)
     assert dock.busy
@@ -101,6 +101,17 @@ def test_escape_cancels_a_run_started_by_the_button(ready, qtbot):
     assert not dock.busy
     assert button.isEnabled()
     focused(dock)
+    if isinstance(dock, SegmentCurves):  # Enter runs only from its button
+        control = button
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        qtbot.waitUntil(lambda: not dock.task.threads)
+        control.setFocus()
+        qtbot.keyClick(control, key)
+        assert dock.busy
+        qtbot.keyClick(focused(dock), key)  # a second run is not started meanwhile
+        qtbot.waitUntil(lambda: dock.task.threads == 1)
+        qtbot.keyClick(focused(dock), Qt.Key.Key_Escape)
+        assert not dock.busy
 
 
 @pytest.mark.parametrize("ready", [DOCKS["segment"]], indirect=True)
@@ -114,31 +125,17 @@ def test_enter_in_a_field_of_segment_curves_adds_no_layers(ready, qtbot):
     assert dock.busy
 
 
-@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
 @pytest.mark.parametrize("ready", [DOCKS["segment"], DOCKS["inspect"]], indirect=True)
-def test_enter_presses_the_focused_button(ready, qtbot, key):
+def test_enter_presses_the_focused_button(ready, qtbot):
     dock, _, _ = ready
     section = next(one for one in dock.findChildren(Section) if one.heading.isVisible())
-    unfolded = section.unfolded
     section.heading.setFocus()
-    qtbot.keyClick(section.heading, key)
-    assert section.unfolded != unfolded
-    assert section.heading.accessibleName().endswith(", folded" if unfolded else ", unfolded")
-    assert not dock.busy
-
-
-@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
-def test_enter_runs_and_escape_cancels_from_another_control(ready, qtbot, key):
-    dock, button, control = ready
-    if isinstance(dock, SegmentCurves):  # only from its button
-        control = button
-    control.setFocus()
-    qtbot.keyClick(control, key)
-    assert dock.busy
-    qtbot.keyClick(focused(dock), key)  # a second run is not started meanwhile
-    qtbot.waitUntil(lambda: dock.task.threads == 1)
-    qtbot.keyClick(focused(dock), Qt.Key.Key_Escape)
-    assert not dock.busy
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        unfolded = section.unfolded
+        qtbot.keyClick(section.heading, key)
+        assert section.unfolded != unfolded
+        assert section.heading.accessibleName().endswith(", folded" if unfolded else ", unfolded")
+        assert not dock.busy
 
 
 @pytest.mark.parametrize("ready", [DOCKS["inspect"], DOCKS["landscape"], DOCKS["smoothing"]], indirect=True)

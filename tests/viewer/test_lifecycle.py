@@ -12,16 +12,7 @@ import pytest
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication
 
-from docks import (
-    chosen_names,
-    curves_of,
-    open_answer,
-    press,
-    run,
-    set_choices,
-    swap,
-    words_of,
-)
+from docks import chosen_names, curves_of, listeners, open_answer, press, run, set_choices, slow, words_of
 from image_makers import spots
 from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.progress import report
@@ -29,90 +20,46 @@ from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.inputs import is_own
 from napari_shape_ensembles.viewer.task import JobRunner
 
-
-def counts(viewer):
-    """Numbers of callbacks connected to each event of the layer list, the selection, the sliders and the layers."""
-    groups = [viewer.layers.events, viewer.layers.selection.events, viewer.dims.events]
-    groups += [layer.events for layer in viewer.layers]
-    return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
-
-
-def slow(*_):
-    for index in range(1000):
-        report("counting", index, 1000)
-        time.sleep(0.01)
-
-
 # Choosing ------------------------------------------------------------------------------------------------------
 
 
-def test_two_layers_selected_in_the_list_become_a_and_b(bare_dock, model):
-    third, fourth = (model.add_image(spots(seed), name=str(seed)) for seed in (3, 4))
-    model.layers.selection = {fourth, third}
-    assert chosen_names(bare_dock) == [["3"], ["4"]]
-
-
-def test_selecting_one_layer_or_the_chosen_two_changes_nothing(bare_dock, model, qtbot):
-    swap(bare_dock)
-    model.layers.selection = {model.layers["one"]}
-    model.layers.selection = {model.layers["one"], model.layers["two"]}
-    assert chosen_names(bare_dock) == [["two"], ["one"]]
-
-
-def test_a_renamed_layer_remains_chosen(bare_dock, model, qtbot):
+def test_renamed_moved_hidden_and_restyled_layers_remain_chosen_and_compared(bare_dock, model, qtbot):
+    one, two = (model.layers[name] for name in ("one", "two"))
+    one.visible = False
     run(bare_dock, qtbot)
-    model.layers["one"].name = "first"
-    assert chosen_names(bare_dock) == [["first"], ["two"]]
+    two.visible, one.visible = False, True
     assert bare_dock.state == "done"
-
-
-def test_reordered_layers_remain_chosen(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
+    one.name = "first"
+    assert chosen_names(bare_dock) == [["first"], ["two"]]
+    one.name = "one"
     model.layers.move(0, len(model.layers))
     assert chosen_names(bare_dock) == [["one"], ["two"]]
+    one.translate, one.contrast_limits, one.colormap, one.opacity = (3, 4), (0, 2), "red", 0.5
+    qtbot.wait(300)
     assert bare_dock.state == "done"
-
-
-def test_hidden_layers_remain_chosen_and_comparable(bare_dock, model, qtbot):
-    model.layers["one"].visible = False
-    run(bare_dock, qtbot)
-    model.layers["two"].visible = False
-    model.layers["one"].visible = True
-    assert bare_dock.state == "done"
+    assert bare_dock.stale.isHidden()
 
 
 # Deleting, replacing -------------------------------------------------------------------------------------------
 
 
-def test_a_layer_deleted_during_a_run_does_not_disturb_it(bare_dock, model, qtbot):
-    with qtbot.waitSignal(bare_dock.finished):
-        press(bare_dock.run_button, qtbot)
-        model.layers.remove("one")
-    assert bare_dock.result is not None
-    assert bare_dock.state == "stale"
-    assert not bare_dock.stale.button.isEnabled()
-
-
-def test_a_deleted_layer_is_not_kept_alive(bare_dock, model, qtbot):
+def test_deleted_layers_and_curves_are_not_kept_alive_and_the_others_keep_their_rows(bare_dock, model, qtbot):
     run(bare_dock, qtbot)
+    row, layer = len(bare_dock.result.a) + 3, model.layers["two curves"]
     dead = [weakref.ref(model.layers[name]) for name in ("one", "one curves")]
-    model.layers.remove("one")
     model.layers.remove("one curves")
-    qtbot.wait(300)
-    gc.collect()
-    assert [ref() for ref in dead] == [None, None]
-
-
-def test_rows_of_b_are_kept_when_the_curves_of_a_are_deleted(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
-    row = len(bare_dock.result.a) + 3
-    model.layers.remove("one curves")
+    bare_dock.color_by.choice.setCurrentIndex([*COLORINGS].index("undulation"))
+    assert bare_dock.state == "done"
+    assert layer.features["painted"].equals(layer.features["undulation"])
     bare_dock.comparison.curves.connect_events()  # as when the dock is closed and reopened
     bare_dock.comparison.selection.pick([row])
     bare_dock.comparison.exclude(row)
-    layer = model.layers["two curves"]
     assert set(layer.selected_data) == {3}
     assert np.flatnonzero(layer.features["excluded"]).tolist() == [3]
+    model.layers.remove("one")
+    qtbot.wait(300)
+    gc.collect()
+    assert [ref() for ref in dead] == [None, None]
 
 
 def test_a_replacement_layer_is_chosen_and_makes_the_result_stale(bare_dock, model, qtbot):
@@ -123,14 +70,6 @@ def test_a_replacement_layer_is_chosen_and_makes_the_result_stale(bare_dock, mod
     assert bare_dock.state == "stale"
     press(bare_dock.stale.button, qtbot)
     qtbot.waitUntil(lambda: bare_dock.state == "done")
-
-
-def test_deleting_curves_keeps_the_result(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
-    model.layers.remove("one curves")
-    bare_dock.color_by.choice.setCurrentIndex([*COLORINGS].index("undulation"))
-    assert bare_dock.state == "done"
-    assert curves_of(model, "two").features["painted"].equals(curves_of(model, "two").features["undulation"])
 
 
 def test_a_copy_of_the_curves_belongs_to_the_user(bare_dock, model, qtbot):
@@ -160,31 +99,23 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_changed_layer_makes_the_result_stale_and_one_press_renews_it(bare_dock, model, qtbot, change):
+def test_a_changed_layer_makes_the_result_stale_and_one_press_renews_it(bare_dock, model, qtbot):
     run(bare_dock, qtbot)
-    assert bare_dock.state == "done"
-    assert bare_dock.stale.isHidden()
-    change(model.layers["one"])
-    qtbot.waitUntil(lambda: not bare_dock.stale.isHidden())
-    assert bare_dock.state == "stale"
-    assert "one was changed" in bare_dock.stale.label.text()
-    assert not bare_dock.results.table.isEnabled()
-    model.layers["two"].units = model.layers["one"].units
-    with qtbot.waitSignal(bare_dock.finished):
-        press(bare_dock.stale.button, qtbot)
+    for change in CHANGES.values():
+        assert bare_dock.state == "done"
+        assert bare_dock.stale.isHidden()
+        assert bare_dock.results.table.isEnabled()
+        change(model.layers["one"])
+        qtbot.waitUntil(lambda: not bare_dock.stale.isHidden())
+        assert bare_dock.state == "stale"
+        assert "one was changed" in bare_dock.stale.label.text()
+        assert not bare_dock.results.table.isEnabled()
+        model.layers["two"].units = model.layers["one"].units
+        with qtbot.waitSignal(bare_dock.finished):
+            press(bare_dock.stale.button, qtbot)
     assert bare_dock.state == "done"
     assert bare_dock.stale.isHidden()
     assert bare_dock.results.table.isEnabled()
-
-
-def test_display_changes_do_not_affect_the_result(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
-    layer = model.layers["one"]
-    layer.translate, layer.contrast_limits, layer.colormap, layer.opacity = (3, 4), (0, 2), "red", 0.5
-    qtbot.wait(300)
-    assert bare_dock.state == "done"
-    assert bare_dock.stale.isHidden()
 
 
 def test_undoing_an_edit_makes_the_result_valid_again(model, qtbot):
@@ -203,17 +134,7 @@ def test_undoing_an_edit_makes_the_result_valid_again(model, qtbot):
     np.testing.assert_array_equal(painted.data, labels)
 
 
-def test_moved_shapes_make_the_result_stale(model, qtbot):
-    boxes = [np.array([[0, 0], [0, 15], [20, 15 + i], [20, 0]]) + 30 * i for i in range(8)]
-    shapes = model.add_shapes(boxes, shape_type="polygon", name="one")
-    model.add_shapes(boxes, shape_type="polygon", name="two")
-    dock = open_answer(model, qtbot)
-    run(dock, qtbot)
-    shapes.data = [boxes[0] * 1.1, *boxes[1:]]
-    qtbot.waitUntil(lambda: not dock.stale.isHidden())
-
-
-def test_excluding_shapes_makes_the_result_stale(model, qtbot):
+def test_excluding_and_moving_shapes_makes_the_result_stale(model, qtbot):
     boxes = [np.array([[0, 0], [0, 15], [20, 15 + i], [20, 0]]) + 30 * i for i in range(8)]
     shapes = model.add_shapes(boxes, shape_type="polygon", name="one", features={"excluded": [False] * 8})
     model.add_shapes(boxes, shape_type="polygon", name="two")
@@ -223,6 +144,9 @@ def test_excluding_shapes_makes_the_result_stale(model, qtbot):
     qtbot.waitUntil(lambda: not dock.stale.isHidden())
     run(dock, qtbot)
     assert len(dock.result.a) == 7
+    qtbot.waitUntil(dock.stale.isHidden)
+    shapes.data = [boxes[0], boxes[1] * 1.1, *boxes[2:]]
+    qtbot.waitUntil(lambda: not dock.stale.isHidden())
 
 
 def test_a_layer_edited_during_a_run_makes_its_result_stale(bare_dock, model, qtbot):
@@ -244,15 +168,6 @@ def test_cancelling_keeps_the_previous_result(bare_dock, qtbot, monkeypatch):
 
 
 # Worker threads ------------------------------------------------------------------------------------------------
-
-
-def test_cancelling_before_the_first_step_leaves_the_dock_ready(bare_dock, qtbot, monkeypatch):
-    monkeypatch.setattr(comparing, "compare_groups", slow)
-    press(bare_dock.run_button, qtbot)
-    press(bare_dock.cancel_button, qtbot)
-    assert bare_dock.state == "ready"
-    qtbot.wait(100)
-    assert bare_dock.state == "ready"
 
 
 def test_a_cancelled_run_releases_its_image_copies(bare_dock, qtbot, monkeypatch):
@@ -316,7 +231,7 @@ def test_a_multithreaded_step_is_cancelled_between_blocks(qtbot):
     assert len(completed) == count < 500
 
 
-def test_pressing_run_twice_starts_one_run(bare_dock, qtbot, monkeypatch):
+def test_pressing_run_twice_starts_one_run_and_a_cancelled_one_leaves_the_dock_ready(bare_dock, qtbot, monkeypatch):
     starts = []
     monkeypatch.setattr(comparing, "compare_groups", lambda *_: starts.append(1) or slow())
     press(bare_dock.run_button, qtbot)
@@ -328,6 +243,12 @@ def test_pressing_run_twice_starts_one_run(bare_dock, qtbot, monkeypatch):
     qtbot.wait(100)
     assert len(starts) == 1
     bare_dock.cancel()
+    qtbot.waitUntil(lambda: not bare_dock.task.threads)
+    press(bare_dock.run_button, qtbot)
+    press(bare_dock.cancel_button, qtbot)  # before the first step
+    assert bare_dock.state == "ready"
+    qtbot.wait(100)
+    assert bare_dock.state == "ready"
 
 
 # Several docks, closing and opening ----------------------------------------------------------------------------
@@ -354,41 +275,29 @@ def test_two_docks_in_one_viewer_show_the_same_result(bare_dock, model, qtbot):
     assert [layer.name for layer in model.layers if is_own(layer)] == ["one curves", "two curves"]
 
 
-def test_opening_and_closing_leaves_no_callbacks(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
-    bare_dock.show()
-    before = counts(model)
-    for _ in range(3):
-        bare_dock.hide()
-        qtbot.waitUntil(lambda: not bare_dock.session.design.is_connected)
-        bare_dock.show()
-    assert counts(model) == before
-
-
-def test_a_closed_dock_is_disconnected(model, qtbot):
+def test_a_closed_dock_is_disconnected_and_detects_changes_on_reopening(model, qtbot):
     for seed in (1, 2):
-        model.add_image(spots(seed), name=str(seed))
-    before = counts(model)
+        model.add_image(spots(seed), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
+    before = listeners(model, model.layers)
     dock = open_answer(model, qtbot)
     dock.show()
     run(dock, qtbot)
-    assert sum(counts(model)) > sum(before)
+    opened = listeners(model, model.layers)
+    assert sum(opened) > sum(before)
+    for change in (None, None, lambda: setattr(model.layers["1"], "scale", (1, 1))):
+        dock.hide()
+        qtbot.waitUntil(lambda: not dock.session.design.is_connected)
+        if change is not None:
+            change()
+        dock.show()
+        assert listeners(model, model.layers) == opened
+    assert dock.state == "stale"
+    assert not dock.stale.isHidden()
     dock.hide()
     qtbot.waitUntil(lambda: not dock.session.design.is_connected)
     for layer in list(dock.comparison.curves):
         model.layers.remove(layer)
-    assert counts(model) == before
-
-
-def test_reopening_detects_that_a_layer_was_changed(bare_dock, model, qtbot):
-    bare_dock.show()
-    run(bare_dock, qtbot)
-    bare_dock.hide()
-    qtbot.waitUntil(lambda: not bare_dock.session.design.is_connected)
-    model.layers["one"].scale = (1, 1)
-    bare_dock.show()
-    assert bare_dock.state == "stale"
-    assert not bare_dock.stale.isHidden()
+    assert listeners(model, model.layers) == before
 
 
 def test_closing_the_viewer_during_a_run_leaves_no_window_and_no_error(make_napari_viewer, qtbot):
@@ -428,15 +337,16 @@ napari.run()
 """
 
 
+def run_script(code):
+    """Run a script in a process of its own, and return that."""
+    command = [sys.executable, "-X", "faulthandler", "-c", code]
+    # The timeout is for a process that hangs.
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
 @pytest.mark.parametrize("leave", ["viewer.close()", "QApplication.quit()"])
 def test_quitting_napari_during_a_permutation_test_is_clean(leave):
-    completed = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", LEAVING.format(leave=leave, tests=str(Path(__file__).parents[1]))],
-        capture_output=True,
-        text=True,
-        timeout=300,  # a process that hangs
-        check=False,
-    )
+    completed = run_script(LEAVING.format(leave=leave, tests=str(Path(__file__).parents[1])))
     assert completed.returncode == 0, completed.stderr
     assert "Error" not in completed.stderr
     assert "Traceback" not in completed.stderr
@@ -458,13 +368,7 @@ raise SystemExit("the script has failed")
 
 
 def test_a_failing_script_with_an_open_bench_reports_only_its_error():
-    completed = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", FAILING.format(tests=str(Path(__file__).parents[1]))],
-        capture_output=True,
-        text=True,
-        timeout=300,  # a process that hangs
-        check=False,
-    )
+    completed = run_script(FAILING.format(tests=str(Path(__file__).parents[1])))
     assert "the script has failed" in completed.stderr
     assert completed.returncode == 1
     assert "Traceback" not in completed.stderr

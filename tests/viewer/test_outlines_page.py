@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from qtpy.QtWidgets import QCheckBox, QComboBox
 
-from docks import press, set_choices, show_docks
+from docks import listeners, press, set_choices, show_docks
 from image_makers import spots
 from napari_shape_ensembles import extract_curves, propose, segment, unusual_outlines
 from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.outlines import Outlines, Quality
 from napari_shape_ensembles.outlines.gate import Finding
+from napari_shape_ensembles.outlines.reasons import AT_BORDER
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.layers import colormap_of
@@ -63,9 +64,9 @@ def committed(dock, qtbot):
 
 def test_the_button_remains_visible_on_a_small_screen(make_napari_viewer, qtbot):
     viewer = make_napari_viewer(show=True)
+    viewer.window.resize(1280, 800)
     viewer.add_image(spots(1), name="one")
     dock = opened(viewer, qtbot)
-    viewer.window.resize(1280, 800)
     for part in (dock.run_button, dock.settings.heading, dock.count):
         qtbot.waitUntil(lambda part=part: part.isVisible() and not part.visibleRegion().isEmpty())
 
@@ -121,7 +122,10 @@ def test_the_commit_equals_the_preview(dock, viewer, qtbot):
     turn(dock, qtbot, "method", "li")
     diameters = dock.segmentation.preview.diameters
     image = viewer.layers["one"].data
+    dock.segmentation.preview.left_out[AT_BORDER] = 2
     result = committed(dock, qtbot)
+    assert "2 left out" in dock.count.text()
+    assert "dotted" not in dock.count.text()  # the lines of the preview are gone
     labels, outlines = viewer.layers["one labels"], viewer.layers["one outlines"]
     np.testing.assert_array_equal(labels.data, segment(image, method="li"))
     expected = extract_curves(labels.data, scale=(0.5, 0.5), unit="µm")
@@ -236,12 +240,12 @@ def test_renamed_replaced_and_deleted_images_are_followed(dock, viewer, qtbot):
 def test_a_closed_dock_is_disconnected_until_reopened(make_napari_viewer, qtbot):
     show_docks(viewer := make_napari_viewer())
     image = viewer.add_image(spots(1), name="one")
-    before = listeners(viewer, image)
+    before = listeners(viewer, [image])
     dock = opened(viewer, qtbot)
     dock.form.controls["min_area"].setValue(20)  # a preview is scheduled
     dock.parentWidget().close()
     qtbot.waitUntil(lambda: not dock.segmentation.image.is_connected)
-    assert listeners(viewer, image) == before
+    assert listeners(viewer, [image]) == before
     image.data = spots(2, rows=4)
     image.scale = (0.5, 0.5)
     qtbot.wait(300)
@@ -249,12 +253,6 @@ def test_a_closed_dock_is_disconnected_until_reopened(make_napari_viewer, qtbot)
     with qtbot.waitSignal(dock.previewed):
         dock.parentWidget().show()
     assert len(dock.segmentation.preview.diameters) == 16
-
-
-def listeners(viewer, image):
-    """Numbers of callbacks connected to each event of the layer list, the sliders and the image."""
-    groups = (viewer.layers.events, viewer.dims.events, image.events)
-    return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
 
 
 def test_the_displayed_plane_or_all_planes_of_a_stack_are_segmented(viewer, qtbot):

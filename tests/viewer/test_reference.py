@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tifffile
-from qtpy.QtWidgets import QFileDialog
+from qtpy.QtWidgets import QFileDialog, QHeaderView
 
 from docks import press, set_choices, wait_until_idle
 from napari_shape_ensembles.comparison import Reference
@@ -69,6 +69,8 @@ def test_images_of_other_groups_are_judged_and_unlike_outlines_painted(page, mod
     assert cells[0] == ["image 20", "both", "0.05"]
     assert cells[1][:2] == ["image 19", "nothing"]
     assert "1 of 2 images differs from the reference" in panel.sentences.text()
+    assert panel.table.wordWrap()
+    assert panel.table.verticalHeader().sectionResizeMode(0) == QHeaderView.ResizeMode.ResizeToContents
     (layer,) = [one for one in model.layers if one.name == "image 20 unlike"]
     assert [model.layers["image 20"], layer] in [cell.layers for cell in page.session.image_cells.cells()]
     outlines = page.session.referring.result.unlike[1][0]

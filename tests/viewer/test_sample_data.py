@@ -81,10 +81,10 @@ def test_simulating_a_sample_does_not_block_the_event_loop(model, qtbot):
     timer = QTimer()
     timer.timeout.connect(lambda: seen.append(len(model.layers)))
     timer.start(20)
-    layers = model.open_sample(PLUGIN, "simulated_fields")
+    layers = model.open_sample(PLUGIN, "simulated_fields", side=512)
     assert len(seen) > 10
     assert set(seen) == {0}
-    np.testing.assert_array_equal(layers[0].data, samples.simulated_fields().a)
+    np.testing.assert_array_equal(layers[0].data, samples.simulated_fields(side=512).a)
 
 
 def test_an_error_while_simulating_is_raised_to_the_caller(model, qtbot):

@@ -6,6 +6,7 @@ import weakref
 import numpy as np
 import pytest
 
+from docks import ended
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Outlines, Settings, extract_curves, segment
 from napari_shape_ensembles.outlines.reasons import too_small
@@ -13,10 +14,11 @@ from napari_shape_ensembles.progress import reporting
 from napari_shape_ensembles.viewer.docks.segment import verdict_lines
 from napari_shape_ensembles.viewer.inputs import source_of
 from napari_shape_ensembles.viewer.segmenting import (
+    FeatureCache,
     downsampled,
-    draft_and_exact_preview,
     grey_levels,
     preview_of,
+    report_previews,
     run_segmentation,
     verdict_on,
 )
@@ -31,6 +33,7 @@ def task(model, qapp):
     """The segmentation task of a viewer with one image, activated as by an open dock."""
     model.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     task = Session.of(model).segmentation
+    task.choices.recipe_loaded = True  # no recipes are searched for
     task.activate()
     yield task
     task.deactivate()
@@ -43,11 +46,6 @@ def seen(task, qtbot, change=lambda: None):
     change()
     qtbot.waitUntil(lambda: bool(came))
     return task.preview
-
-
-def ended(task, qtbot, start):
-    start()
-    qtbot.waitUntil(lambda: not task.busy)
 
 
 def test_a_preview_is_one_layer_and_is_removed_on_deactivation(task, model, qtbot):
@@ -79,25 +77,26 @@ def test_previews_of_other_images_do_not_affect_the_selection(task, model, qtbot
     assert model.layers.selection.active is one
 
 
-@pytest.mark.parametrize("name", ["one", "two"])
-def test_previews_and_counts_follow_changes_of_every_image(task, model, qtbot, name):
+def test_previews_and_counts_follow_changes_of_every_image(task, model, qtbot):
     model.add_image(spots(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
     task.choices.design.choose([model.layers["one"]], [model.layers["two"]])
     qtbot.waitUntil(lambda: len(task.verdict.counts) == 2)
     assert task.image.chosen() is model.layers["one"]
-    image, lines = model.layers[name], model.layers[PREVIEW if name == "one" else f"{name} preview"]
-    for change, place in (
-        ("translate", (7, 9)),
-        ("rotate", 20),
-        ("affine", np.diag([2.0, 2.0, 1.0])),
-        ("data", spots(3, rows=3)),
-    ):
-        setattr(image, change, place)
-        assert task.is_preview_pending
-        qtbot.waitUntil(lambda: not task.is_preview_pending)
-        np.testing.assert_allclose(lines.data_to_world((10, 20)), image.data_to_world((10, 20)))
-    assert task.verdict.counts == {"one": 16, "two": 16, name: 9}
-    assert lines.data.shape == image.data.shape
+    for name, lines in (("one", model.layers[PREVIEW]), ("two", model.layers["two preview"])):
+        image, before = model.layers[name], dict(task.verdict.counts)
+        for change, place in (
+            ("translate", (7, 9)),
+            ("rotate", 20),
+            ("affine", np.diag([2.0, 2.0, 1.0])),
+            ("data", spots(3, rows=3)),
+        ):
+            setattr(image, change, place)
+            assert task.is_preview_pending
+            qtbot.waitUntil(lambda: not task.is_preview_pending)
+            np.testing.assert_allclose(lines.data_to_world((10, 20)), image.data_to_world((10, 20)))
+        assert task.verdict.counts == {**before, name: 9}
+        assert before[name] == 16
+        assert lines.data.shape == image.data.shape
 
 
 def test_many_previews_are_removed_one_per_turn_before_others_are_added(task, model, qtbot):
@@ -149,19 +148,14 @@ def test_the_preview_uses_the_recipe_of_the_session(task, model, qtbot):
     seen(task, qtbot)
     preview = seen(task, qtbot, lambda: task.choices.set(Outlines(min_area=10_000)))
     assert preview.left_out == {too_small(10000): 16}
+    qtbot.waitUntil(lambda: not task.previewer.busy)
+    task.choices.set(settings=Settings(rank=7))  # settings of the comparison start no preview
+    qtbot.wait(100)
+    assert task.preview is preview
+    assert not task.previewer.busy
     ended(task, qtbot, task.run)
     assert task.result[0].dropped == {too_small(10000): 16}
     assert model.layers["one labels"].metadata == {"segmentation": {"min_area": 10_000}}
-
-
-def test_comparison_settings_start_no_preview(task, qtbot):
-    seen(task, qtbot)
-    qtbot.waitUntil(lambda: not task.previewer.busy)
-    before = task.preview
-    task.choices.set(settings=Settings(rank=7))
-    qtbot.wait(100)
-    assert task.preview is before
-    assert not task.previewer.busy
 
 
 def test_an_inactive_task_is_disconnected_without_preview(model, qtbot, qapp):
@@ -251,6 +245,7 @@ def test_a_preview_of_stacks_sliced_along_the_last_axis_is_stable(model, qtbot):
         stack = np.stack([spots(seed + place, rows=2) for place in range(3)], axis=-1)
         model.add_image(stack, scale=(0.5, 0.5, 1), rgb=False)
     model.dims.order = 2, 0, 1
+    session.choices.recipe_loaded = True  # no recipes are searched for
     task = session.segmentation
     session.attach(task, by="a page")
     task.snapshot_changed.connect(lambda: snapshots.append(task.source))
@@ -391,10 +386,10 @@ def test_an_image_that_is_constant_in_its_draft_is_previewed(model):
 
 def all_previews(model, image, recipe):
     """Drafts and exact preview of an image, in order."""
-    found = []
+    found, source = [], source_of(model.add_image(image), model.dims)
     with reporting(lambda step: found.append(step.result)):
-        exact = draft_and_exact_preview(source_of(model.add_image(image), model.dims), recipe)
-    return [one for one in found if one is not None] + [exact]
+        report_previews([(None, source)], recipe, FeatureCache())
+    return [one.preview for one in found if one is not None]
 
 
 def test_images_are_reduced_by_block_means():
@@ -407,6 +402,7 @@ def test_the_preview_follows_strokes_on_labels_and_undo(model, qtbot):
     model.add_image(spots(1), name="one")
     labels = model.add_labels(labels_of(2), name="two")
     session = Session.of(model)
+    session.choices.recipe_loaded = True  # no recipes are searched for
     session.attach()
     task = session.segmentation
     session.design.choose((model.layers["one"],), (labels,))

@@ -128,6 +128,9 @@ def test_the_first_two_or_the_selected_layers_become_a_and_b(session, model):
     assert names(design.sides()) == [["four"], ["two"]]  # as in the table
     design.swap()
     assert names(design.sides()) == [["two"], ["four"]]
+    model.layers.selection = {model.layers["two"]}  # one of them, or both
+    model.layers.selection = {model.layers["two"], model.layers["four"]}
+    assert names(design.sides()) == [["two"], ["four"]]
     design.swap()
     model.layers.remove("four")
     assert names(design.sides()) == [["one"], ["two"]]
@@ -378,19 +381,14 @@ def test_changed_inputs_outdate_a_result_until_restored(finished_task, session, 
     session.choices.set(settings=replace(QUICK, rank=9))
     assert told[-1] == ["rank was 10 and is 9"]
     session.choices.set(settings=QUICK)
-    session.choices.set(recipe=replace(session.choices.recipe, min_area=30))
-    assert told[-1] == ["min area was 16 and is 30"]
-    session.design.choose([model.layers["two"]], [model.layers["one"]])
-    assert told[-1] == ["other layers are chosen"]
-
-
-def test_changed_values_are_told_as_the_forms_show_them(finished_task, session):
     recipe = session.choices.recipe
+    session.choices.set(recipe=replace(recipe, min_area=30))
+    assert told[-1] == ["min area was 16 and is 30"]
     session.choices.set(
         replace(recipe, method="manual", threshold=300.0, smoothing=2.5, keep_border=True),
         replace(QUICK, bandwidth=(1.0, 2.0), permute="curves"),
     )
-    assert finished_task.changed_since() == [
+    assert told[-1] == [
         'method was "Otsu threshold" and is "manual threshold"',
         "smoothing was 1 and is 2.5",
         "threshold was not set and is 300",
@@ -398,14 +396,21 @@ def test_changed_values_are_told_as_the_forms_show_them(finished_task, session):
         'permute was "images, if there are several" and is "outlines: these images only"',
         "bandwidth was 1 and is 1, 2",
     ]
+    session.choices.set(recipe, QUICK)
+    session.design.choose([model.layers["two"]], [model.layers["one"]])
+    assert told[-1] == ["other layers are chosen"]
 
 
 # Exclusions ----------------------------------------------------------------------------------------------------
 
 
 def test_an_excluded_curve_outdates_the_result_and_is_not_in_the_next(finished_task, session, qtbot):
-    count = len(finished_task.result.a)
+    count, recipe = len(finished_task.result.a), session.choices.recipe
     finished_task.exclude(3)
+    session.choices.set(recipe=replace(recipe, min_area=30))  # whose outlines are others
+    assert session.comparison.current_inputs().excluded == (frozenset(), frozenset())
+    session.choices.set(recipe=recipe)
+    assert sum(map(len, session.comparison.current_inputs().excluded)) == 1
     assert finished_task.excluded_rows() == {3}
     assert finished_task.changed_since() == ["the choice of excluded curves was changed"]
     compared(finished_task, qtbot)
@@ -414,15 +419,6 @@ def test_an_excluded_curve_outdates_the_result_and_is_not_in_the_next(finished_t
     assert finished_task.changed_since() == []
     session.choices.exclusions.clear()
     assert finished_task.changed_since() == ["the choice of excluded curves was changed"]
-
-
-def test_exclusions_do_not_apply_to_outlines_of_another_recipe(finished_task, session):
-    recipe = session.choices.recipe
-    finished_task.exclude(0)
-    session.choices.set(recipe=replace(recipe, min_area=30))
-    assert session.comparison.current_inputs().excluded == (frozenset(), frozenset())
-    session.choices.set(recipe=recipe)
-    assert sum(map(len, session.comparison.current_inputs().excluded)) == 1
 
 
 @pytest.mark.parametrize("moved_first", [False, True])
@@ -472,8 +468,14 @@ def saved(task, path, qtbot):
 
 
 def test_a_result_is_saved_and_opened_with_its_inputs(finished_task, session, model, tmp_path, qtbot):
+    noted = []
+    finished_task.message_posted.connect(lambda words, _: noted.append(words))
     finished_task.exclude(3)
     compared(finished_task, qtbot)
+    saved(finished_task, tmp_path / "nowhere" / "pair.comparison.npz", qtbot)
+    assert "cannot be written" in noted[-1]
+    assert finished_task.unsaved
+    assert finished_task.state != "error"
     path = saved(finished_task, tmp_path / "pair.comparison.npz", qtbot)
     assert not finished_task.unsaved
     before = finished_task.result
@@ -505,42 +507,6 @@ def test_a_result_is_shown_unchanged_in_another_viewer(finished_task, session, m
     assert [layer.name for layer in other.layers] == ["more curves", "one curves", "two curves"]
     assert [cell.group for cell in session.image_cells.cells()] == ["A", "A", "B"]
     session.detach()
-
-
-def test_a_write_error_is_reported_and_the_result_remains_unsaved(finished_task, tmp_path, qtbot):
-    noted = []
-    finished_task.message_posted.connect(lambda words, _: noted.append(words))
-    saved(finished_task, tmp_path / "nowhere" / "pair.comparison.npz", qtbot)
-    assert "cannot be written" in noted[-1]
-    assert finished_task.unsaved
-    assert finished_task.state != "error"
-
-
-def test_an_unsaved_result_replaced_by_a_file_is_restored(finished_task, session, tmp_path, qtbot):
-    path = saved(finished_task, tmp_path / "pair.comparison.npz", qtbot)
-    session.choices.set(settings=replace(QUICK, rank=9))
-    unsaved = compared(finished_task, qtbot).result
-    finished_task.open(path)
-    wait_until_idle(finished_task, qtbot)
-    assert finished_task.recoverable.shown.result is unsaved
-    finished_task.recover()
-    wait_until_idle(finished_task, qtbot)
-    assert finished_task.result is unsaved
-    assert finished_task.unsaved
-    assert finished_task.recoverable is None
-    assert session.choices.settings.rank == 9
-    assert finished_task.changed_since() == []
-
-
-def test_a_result_replaced_by_a_failed_run_is_restored(finished_task, model, qtbot):
-    before = finished_task.result
-    model.layers["two"].units = ("pixel", "pixel")
-    compared(finished_task, qtbot)
-    model.layers["two"].units = ("um", "um")
-    finished_task.recover()
-    wait_until_idle(finished_task, qtbot)
-    assert finished_task.result is before
-    assert finished_task.changed_since() == []
 
 
 # Several images ------------------------------------------------------------------------------------------------

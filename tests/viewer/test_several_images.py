@@ -66,30 +66,31 @@ def expected(model, settings, names=(A, B)):
 # Run -----------------------------------------------------------------------------------------------------------
 
 
-def test_checked_images_of_a_sample_are_pooled_and_the_panel_says_so(finished_dock, model):
-    result = expected(model, finished_dock.result.settings)
-    assert finished_dock.state == "done"
-    assert finished_dock.result.a.name == "one + three"
-    assert finished_dock.result.summary() == result.summary()
-    np.testing.assert_array_equal(finished_dock.result.undulation.null, result.undulation.null)
-    np.testing.assert_array_equal(
-        finished_dock.result.distances["distance_from_mean"], result.distances["distance_from_mean"]
-    )
-    assert finished_dock.result.a.images.tolist() == result.a.images.tolist()
-    assert finished_dock.result.note == result.note
+def test_checked_images_are_pooled_and_each_gets_a_curve_layer_and_a_cell(dock, model, qtbot, monkeypatch):
+    activated, selected = [], set(model.layers.selection)
+    model.layers.selection.events.active.connect(activated.append)
+    run(dock, qtbot)
+    assert activated == []  # by adding the curve layers
+    assert set(model.layers.selection) == selected
+    result = expected(model, dock.result.settings)
+    assert dock.state == "done"
+    assert dock.result.a.name == "one + three"
+    assert dock.result.summary() == result.summary()
+    np.testing.assert_array_equal(dock.result.undulation.null, result.undulation.null)
+    np.testing.assert_array_equal(dock.result.distances["distance_from_mean"], result.distances["distance_from_mean"])
+    assert dock.result.a.images.tolist() == result.a.images.tolist()
+    assert dock.result.note == result.note
     words = "brought to the coarser precision of the others: finer detail is not compared"
-    assert words in finished_dock.results.warnings.text()
-    text = finished_dock.results.text()
+    assert words in dock.results.warnings.text()
+    text = dock.results.text()
     assert "The curves of 2 images of A and 2 images of B are pooled and treated as independent." in text
     for name in (*A, *B):
-        count = sum(image == name for part in (finished_dock.result.a, finished_dock.result.b) for image in part.images)
+        count = sum(image == name for part in (dock.result.a, dock.result.b) for image in part.images)
         assert f"{name}: {count} curves" in text
 
-
-def test_every_image_gets_its_own_curve_layer_in_place(finished_dock, model):
-    layers = list(finished_dock.comparison.curves)
+    layers = list(dock.comparison.curves)
     assert [layer.name for layer in layers] == ["one curves", "three curves", "four curves", "two curves"]
-    result, row = finished_dock.result, 0
+    row = 0
     for layer, name in zip(layers, [*A, *B], strict=True):
         image = model.layers[name]
         assert layer.scale.tolist() == image.scale.tolist()
@@ -105,6 +106,18 @@ def test_every_image_gets_its_own_curve_layer_in_place(finished_dock, model):
     assert row == len(result.distances)
     assert len({layer.face_contrast_limits for layer in layers}) == 1
 
+    looked = []
+    with monkeypatch.context() as patch:
+        patch.setattr(task, "fingerprint", lambda *_: looked.append(1))
+        toggle_side_by_side(dock)
+        toggle_side_by_side(dock)
+    assert not looked  # no pixels are read
+    toggle_side_by_side(dock)
+    cells = {layer.name: model.canvas.grid.position(place, model.layers) for place, layer in enumerate(model.layers)}
+    assert [cells[name] for name in (*A, *B)] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert all(cells[f"{name} curves"] == cells[name] for name in (*A, *B))
+    assert dock.state == "done"
+
 
 def test_whole_images_are_permuted_by_default(model, qtbot):
     dock = open_answer(with_images(model), qtbot)
@@ -118,27 +131,21 @@ def test_whole_images_are_permuted_by_default(model, qtbot):
     assert "size" in text
 
 
-def test_one_image_can_be_compared_with_several(dock, model, qtbot):
-    choose_several(dock, ["one"], B)
-    run(dock, qtbot)
-    assert done_names(dock) == (["one"], B)
-    assert dock.result.summary() == expected(model, dock.result.settings, (["one"], B)).summary()
-
-
 def done_names(dock):
     return tuple(list(dict.fromkeys(part.images.tolist())) for part in (dock.result.a, dock.result.b))
 
 
-def test_an_image_without_an_outline_stops_the_run_and_is_reported(dock, model, qtbot):
+def test_what_stops_a_run_is_stated(dock, model, qtbot):
+    choose_several(dock, ["one", "two"], [])
+    assert "Enter two groups, each for at least one image." in dock.reason.text()
+    assert not dock.run_button.isEnabled()
     model.add_labels(np.zeros((50, 50), dtype=np.int32), name="empty", units=("um", "um"))
     choose_several(dock, ["one", "empty"], ["two"])
     run(dock, qtbot)
     assert dock.state == "error"
     assert "empty has no usable outline" in dock.verdict.sentence.text()
     assert "remove the image from its sample" in dock.verdict.sentence.text()
-
-
-def test_incompatible_units_stop_the_run(dock, model, qtbot):
+    choose_several(dock, A, B)
     model.layers["three"].units = ("pixel", "pixel")
     run(dock, qtbot)
     assert dock.state == "error"
@@ -156,31 +163,15 @@ def test_the_curves_of_a_rotated_image_are_rotated(dock, model, qtbot):
     assert max(middle) < image.data.shape[0]
 
 
-# Choose --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "words"),
-    [(["one", "two"], [], "Enter two groups, each for at least one image.")],
-)
-def test_a_disabled_run_button_states_the_reason(dock, a, b, words):
-    choose_several(dock, a, b)
-    assert words in dock.reason.text()
-    assert not dock.run_button.isEnabled()
-
-
 # Lifecycle -----------------------------------------------------------------------------------------------------
 
 
-def test_unchecking_an_image_makes_the_result_stale_until_checked_again(finished_dock):
+def test_a_result_is_stale_while_an_image_is_unchecked_edited_or_deleted(finished_dock, model, qtbot):
     choose_several(finished_dock, ["one"], B)
     assert finished_dock.state == "stale"
     assert "other layers are chosen" in finished_dock.stale.label.text()
     choose_several(finished_dock, A, B)
     assert finished_dock.state == "done"
-
-
-def test_an_edit_of_any_image_is_reported(finished_dock, model, qtbot):
     for name in (*A, *B):
         image = model.layers[name]
         before, image.data = image.data, image.data + 1
@@ -188,12 +179,42 @@ def test_an_edit_of_any_image_is_reported(finished_dock, model, qtbot):
         assert finished_dock.task.changed_since() == [f"{name} was changed"]
         image.data = before
         qtbot.waitUntil(lambda: finished_dock.state == "done")
-
-
-def test_a_deleted_image_makes_the_result_stale(finished_dock, model):
+    result = finished_dock.result
+    model.layers.move(model.layers.index(model.layers["three"]), 0)  # another order changes nothing
+    assert finished_dock.state == "done"
+    run(finished_dock, qtbot)
+    np.testing.assert_array_equal(finished_dock.result.t, result.t)
+    choose_several(finished_dock, ["one"], B)
+    run(finished_dock, qtbot)  # which replaces all layers of the run before
+    own = [layer.name for layer in model.layers if layer.name.endswith("curves")]
+    assert own == ["one curves", "four curves", "two curves"]
     del model.layers["four"]
     assert finished_dock.state == "stale"
     assert finished_dock.task.blocking_reason() == ""
+
+
+def test_images_remain_checked_and_exclusions_kept_when_images_are_renamed(finished_dock, model, qtbot):
+    model.layers["three"].name = "a third"
+    assert chosen_names(finished_dock)[0] == ["a third", "one"]
+    assert finished_dock.state == "done"
+    # Curves are renamed with their image, unless the user has renamed them.
+    assert {"one curves", "a third curves"} <= {layer.name for layer in model.layers}
+    model.layers["a third curves"].name = "mine"
+    model.layers["a third"].name = "three"
+    assert "mine" in model.layers
+    assert not {"a third curves", "three curves"} & {layer.name for layer in model.layers}
+    exclude(finished_dock, "one", 3)
+    assert not finished_dock.excluded.isHidden()
+    finished_dock.session.choices.exclusions.clear()
+    assert finished_dock.state == "done"
+    exclude(finished_dock, "one", 3)
+    counts = {name: int((finished_dock.result.a.images == name).sum()) for name in A}
+    one, three = model.layers["one"], model.layers["three"]
+    one.name, three.name = "x", "one"
+    one.name = "three"
+    run(finished_dock, qtbot)
+    assert int((finished_dock.result.a.images == "three").sum()) == counts["one"] - 1
+    assert int((finished_dock.result.a.images == "one").sum()) == counts["three"]
 
 
 def test_checkmarks_are_not_restored_automatically(dock, model):
@@ -201,42 +222,6 @@ def test_checkmarks_are_not_restored_automatically(dock, model):
     model.add_image(spots(9), name="new")
     model.layers["one"].name = "first"
     assert dock.session.design.sides() == ((), ())
-
-
-def test_a_sample_of_many_images_has_a_short_name(dock, model, qtbot, monkeypatch):
-    monkeypatch.setattr(napari, "current_viewer", lambda: model)
-    choose_several(dock, ["one", "three", "four"], ["two"])
-    run(dock, qtbot)
-    assert dock.result.a.name == "four and 2 more"
-    press(dock.results.copy_python, qtbot)
-    scope, out = execute(QApplication.clipboard().text())
-    same(scope["result"], dock.result)
-    assert dock.result.summary() in out
-
-
-def test_a_run_after_another_replaces_all_its_layers(finished_dock, model, qtbot):
-    choose_several(finished_dock, ["one"], B)
-    run(finished_dock, qtbot)
-    own = [layer.name for layer in model.layers if layer.name.endswith("curves")]
-    assert own == ["one curves", "four curves", "two curves"]
-
-
-def test_a_renamed_image_remains_checked(finished_dock, model):
-    finished_dock.comparison.exclude(1)
-    model.layers["three"].name = "a third"
-    assert chosen_names(finished_dock)[0] == ["a third", "one"]
-    assert not finished_dock.excluded.isHidden()
-    finished_dock.session.choices.exclusions.clear()
-    assert finished_dock.state == "done"
-
-
-def test_curves_are_renamed_with_their_image_unless_renamed_by_the_user(finished_dock, model, qtbot):
-    model.layers["one"].name = "first"
-    assert {"first curves", "three curves"} <= {layer.name for layer in model.layers}
-    model.layers["three curves"].name = "mine"
-    model.layers["three"].name = "third"
-    assert {"first curves", "mine"} <= {layer.name for layer in model.layers}
-    assert not {"one curves", "third curves"} & {layer.name for layer in model.layers}
 
 
 def test_images_are_pooled_in_the_order_of_their_names(model, qtbot):
@@ -268,6 +253,11 @@ def test_a_curve_of_the_second_image_is_selected_in_its_layer_and_excluded(finis
     assert one not in finished_dock.result.a.ids.tolist()
     assert finished_dock.result.a.dropped[BY_HAND] == 1
     assert done_names(finished_dock) == (A, B)
+    for place in range(int((finished_dock.result.a.images == "one").sum())):
+        exclude(finished_dock, "one", place)
+    run(finished_dock, qtbot)
+    assert "one has no usable outline" in finished_dock.verdict.sentence.text()
+    assert "excluded by hand" in finished_dock.verdict.sentence.text()
 
 
 def test_a_curve_of_one_image_beside_several_is_excluded(dock, qtbot):
@@ -297,38 +287,21 @@ def exclude(dock, name, place):
     dock.comparison.exclude(first + place)
 
 
-def test_exclusions_are_kept_when_other_images_are_checked(finished_dock, qtbot):
-    exclude(finished_dock, "three", 2)
-    assert excluded_curves(finished_dock) == [("three", 2)]
-    count = int((finished_dock.result.a.images == "three").sum())
-    for a in (["three"], ["one", "three", "four"], A):
-        choose_several(finished_dock, a, ["two"])
-        assert "1 curve excluded manually" in finished_dock.excluded.label.text()
-        run(finished_dock, qtbot)
-        assert int((finished_dock.result.a.images == "three").sum()) == count - 1
-    choose_several(finished_dock, ["one"], ["two"])
-    assert finished_dock.excluded.isHidden()
-
-
-def test_exclusions_are_kept_when_images_are_renamed(finished_dock, model, qtbot):
-    exclude(finished_dock, "one", 3)
-    counts = {name: int((finished_dock.result.a.images == name).sum()) for name in A}
-    one, three = model.layers["one"], model.layers["three"]
-    one.name, three.name = "x", "one"
-    one.name = "three"
-    run(finished_dock, qtbot)
-    assert int((finished_dock.result.a.images == "three").sum()) == counts["one"] - 1
-    assert int((finished_dock.result.a.images == "one").sum()) == counts["three"]
-
-
-def test_an_exclusion_in_a_pair_applies_to_several_images(dock, qtbot):
-    choose_several(dock, ["one"], ["two"])
+def test_exclusions_are_kept_when_other_images_are_checked(dock, model, qtbot):
+    choose_several(dock, ["one"], B)
     run(dock, qtbot)
-    exclude(dock, "one", 1)
-    number = len(dock.result.a)
-    choose_several(dock, A, B)
-    run(dock, qtbot)
-    assert int((dock.result.a.images == "one").sum()) == number - 1
+    assert done_names(dock) == (["one"], B)
+    assert dock.result.summary() == expected(model, dock.result.settings, (["one"], B)).summary()
+    exclude(dock, "one", 2)
+    count = len(dock.result.a)
+    assert excluded_curves(dock) == [("one", 2)]
+    for a in (["one"], ["one", "three", "four"], A):
+        choose_several(dock, a, ["two"])
+        assert "1 curve excluded manually" in dock.excluded.label.text()
+        run(dock, qtbot)
+        assert int((dock.result.a.images == "one").sum()) == count - 1
+    choose_several(dock, ["three"], ["two"])
+    assert dock.excluded.isHidden()
 
 
 def test_label_images_without_clashing_ids_are_distinguished(dock, model, qtbot):
@@ -347,14 +320,6 @@ def test_label_images_without_clashing_ids_are_distinguished(dock, model, qtbot)
     assert len(dock.result.a) == 9
 
 
-def test_an_image_with_all_curves_excluded_is_reported(finished_dock, qtbot):
-    for place in range(int((finished_dock.result.a.images == "one").sum())):
-        exclude(finished_dock, "one", place)
-    run(finished_dock, qtbot)
-    assert "one has no usable outline" in finished_dock.verdict.sentence.text()
-    assert "excluded by hand" in finished_dock.verdict.sentence.text()
-
-
 @pytest.mark.parametrize("gone", ["one curves", "three"])
 def test_side_by_side_never_shows_curves_over_another_image(finished_dock, model, qtbot, gone):
     del model.layers[gone]
@@ -366,50 +331,17 @@ def test_side_by_side_never_shows_curves_over_another_image(finished_dock, model
     assert len({cells[name] for name in {*A, *B} - {gone}}) == len({*A, *B} - {gone})
 
 
-def test_no_added_curve_layer_becomes_active(dock, model, qtbot):
-    choose_several(dock, A, B)
-    told = []
-    model.layers.selection.events.active.connect(lambda _: told.append(model.layers.selection.active))
-    before = set(model.layers.selection)
-    run(dock, qtbot)
-    assert len(list(dock.comparison.curves))
-    assert told == []
-    assert set(model.layers.selection) == before
-
-
-def test_side_by_side_reads_no_pixels(finished_dock, qtbot, monkeypatch):
-    looked = []
-    monkeypatch.setattr(task, "fingerprint", lambda *_: looked.append(1))
-    toggle_side_by_side(finished_dock)
-    toggle_side_by_side(finished_dock)
-    assert not looked
-
-
-def test_side_by_side_gives_every_image_a_cell(finished_dock, model, qtbot):
-    grid = model.canvas.grid
-    toggle_side_by_side(finished_dock)
-    cells = {layer.name: grid.position(index, model.layers) for index, layer in enumerate(model.layers)}
-    assert [cells[name] for name in (*A, *B)] == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    assert all(cells[f"{name} curves"] == cells[name] for name in (*A, *B))
-    assert finished_dock.state == "done"
-
-
-def test_another_order_of_the_layers_changes_nothing(finished_dock, model, qtbot):
-    before = finished_dock.result
-    model.layers.move(model.layers.index(model.layers["three"]), 0)
-    assert finished_dock.state == "done"
-    run(finished_dock, qtbot)
-    np.testing.assert_array_equal(finished_dock.result.t, before.t)
-
-
 # Saving and copying --------------------------------------------------------------------------------------------
 
 
-def test_a_saved_result_opens_with_a_layer_linked_to_each_image(finished_dock, qtbot, tmp_path, answer):
+def test_a_saved_result_opens_with_its_exclusions_with_and_without_its_images(finished_dock, qtbot, tmp_path, answer):
+    finished_dock.comparison.exclude(2)
+    run(finished_dock, qtbot)
     path = save_as(finished_dock, answer, tmp_path / "pooled.comparison.npz", qtbot)
     again = reopen(with_images(ViewerModel()), path, qtbot)
     assert again.result.summary() == finished_dock.result.summary()
     assert again.state == "done"
+    assert "1 curve excluded manually" in again.excluded.label.text()
     assert chosen_names(again) == [A, B]
     for before, after in zip(finished_dock.comparison.curves, again.comparison.curves, strict=True):
         assert after.name == before.name
@@ -418,57 +350,40 @@ def test_a_saved_result_opens_with_a_layer_linked_to_each_image(finished_dock, q
     again.viewer.layers["four"].data = again.viewer.layers["four"].data + 1
     qtbot.waitUntil(lambda: again.state == "stale")
 
-
-def test_a_saved_result_opens_without_its_images(finished_dock, qtbot, tmp_path, answer):
-    path = save_as(finished_dock, answer, tmp_path / "pooled.comparison.npz", qtbot)
-    again = reopen(ViewerModel(), path, qtbot)
-    assert [layer.name for layer in again.comparison.curves] == [
-        layer.name for layer in finished_dock.comparison.curves
-    ]
-    assert "not in the viewer" in again.results.origin.text()
+    alone = reopen(ViewerModel(), path, qtbot)
+    names = [layer.name for layer in finished_dock.comparison.curves]
+    assert [layer.name for layer in alone.comparison.curves] == names
+    assert "not in the viewer" in alone.results.origin.text()
     assert Comparison.load(path).a.images.tolist() == finished_dock.result.a.images.tolist()
 
-
-def test_excluded_curves_are_kept_with_a_saved_result(finished_dock, qtbot, tmp_path, answer):
-    finished_dock.comparison.exclude(2)
-    run(finished_dock, qtbot)
-    path = save_as(finished_dock, answer, tmp_path / "pooled.comparison.npz", qtbot)
-    again = reopen(with_images(ViewerModel()), path, qtbot)
-    assert again.state == "done"
-    assert "1 curve excluded manually" in again.excluded.label.text()
-
-
-def test_exported_curves_name_their_image(finished_dock, qtbot, tmp_path, answer):
-    answer(tmp_path / "pooled.csv")
+    answer(tmp_path / "pooled.csv")  # exported curves name their image
     assert choose_menu_entry(finished_dock.results.store, "Export curves", qtbot).startswith("Saved")
-    model = ViewerModel()
-    layers = model.open(tmp_path / "pooled.A.curves.csv", plugin="napari-shape-ensembles")
+    layers = ViewerModel().open(tmp_path / "pooled.A.curves.csv", plugin="napari-shape-ensembles")
     assert [layer.name for layer in layers] == A
 
 
-def test_the_copied_script_gives_the_same_result(finished_dock, model, qtbot, monkeypatch):
+def test_the_copied_script_gives_the_same_result_for_many_renamed_and_excluded(dock, model, qtbot, monkeypatch):
     monkeypatch.setattr(napari, "current_viewer", lambda: model)
-    finished_dock.comparison.exclude(1)
-    run(finished_dock, qtbot)
-    press(finished_dock.results.copy_python, qtbot)
+    choose_several(dock, ["one", "three", "four"], ["two"])
+    run(dock, qtbot)
+    assert dock.result.a.name == "four and 2 more"
+    dock.comparison.exclude(1)
+    run(dock, qtbot)
+    model.layers["three"].name = "3rd\n'field'"
+    assert dock.state == "done"
+    press(dock.results.copy_python, qtbot)
     code = QApplication.clipboard().text()
     assert "Ensemble.pooled(" in code
-    scope, _ = execute(code)
-    same(scope["result"], finished_dock.result)
-    press(finished_dock.results.copy_text, qtbot)
-    assert "A: one + three" in QApplication.clipboard().text()
-
-
-def test_the_copied_script_handles_renamed_images_and_unusual_names(finished_dock, model, qtbot, monkeypatch):
-    monkeypatch.setattr(napari, "current_viewer", lambda: model)
-    model.layers["three"].name = "3rd\n'field'"
-    assert finished_dock.state == "done"
-    press(finished_dock.results.copy_python, qtbot)
-    same(execute(QApplication.clipboard().text())[0]["result"], finished_dock.result)
-    model.add_image(np.stack([spots(1, rows=3)] * 2), name="stack\nof two")
-    choose_several(finished_dock, ["stack\nof two"], ["two"])
-    run(finished_dock, qtbot)
-    press(finished_dock.results.copy_python, qtbot)
+    scope, out = execute(code)
+    same(scope["result"], dock.result)
+    assert dock.result.summary() in out
+    press(dock.results.copy_text, qtbot)
+    assert "A: four and 2 more" in QApplication.clipboard().text()
+    model.add_image(np.stack([spots(1, rows=3)] * 2), name="stack\nof two", units=("um",) * 3)
+    choose_several(dock, ["stack\nof two"], ["two"])
+    run(dock, qtbot)
+    assert dock.result.a.name == "stack of two"
+    press(dock.results.copy_python, qtbot)
     compile(QApplication.clipboard().text(), "copied", "exec")
 
 

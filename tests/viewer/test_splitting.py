@@ -213,18 +213,20 @@ def test_replicates_by_any_column_keep_the_groups_and_missing_ones_are_counted(s
     assert said[-1] == '⚠ 2 of 12 outlines of "mutant" have no pot: fill the column, or delete them'
 
 
-@pytest.mark.parametrize("missing", [None, "", " "])
-def test_no_layer_is_split_if_one_of_them_lacks_replicates(session, model, leaves, qtbot, missing):
+def test_no_layer_is_split_if_one_of_them_lacks_replicates(session, model, leaves, qtbot):
     control, mutant = leaves
     session.design.write([(control, "group", "control"), (mutant, "group", "mutant")])
-    mutant.features = {"plant": [*"aaaaabbbbb", missing, missing]}
     qtbot.addWidget(page := ImagesPage(model))
-    page.refresh()
-    page.pooled.button.click()
-    wait_until_idle(session.design_work, qtbot)
-    assert list(model.layers) == leaves
-    assert control.visible
-    assert page.message.text() == '⚠ 2 of 12 outlines of "mutant" have no plant: fill the column, or delete them'
+    for missing in (None, "", " "):
+        mutant.features = {"plant": [*"aaaaabbbbb", missing, missing]}
+        page.message.clear()
+        page.refresh()
+        page.pooled.button.click()
+        wait_until_idle(session.design_work, qtbot)
+        assert list(model.layers) == leaves
+        assert control.visible
+        said = '⚠ 2 of 12 outlines of "mutant" have no plant: fill the column, or delete them'
+        assert page.message.text() == said
 
 
 def test_a_column_is_not_offered_where_replicates_are_entered(session, model, leaves, qtbot):
@@ -256,6 +258,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.usefixtures("blank_files")
 def test_a_table_is_saved_run_on_the_command_line_and_reopened(session, model, folder, qtbot):
     stack = model.open(folder / "stack.tif", plugin="napari")[0]
     stack.scale, stack.units = (1, 0.5, 0.5), ("pixel", "um", "um")
@@ -391,12 +394,26 @@ def test_a_group_b_alone_is_the_sample_b(session, model):
     assert list(map(list, session.design.sides())) == [[one], [two]]
 
 
-def test_methods_text_for_labels_mentions_no_segmentation(session, model, tmp_path, qtbot):
+@pytest.mark.usefixtures("blank_files")
+def test_a_folder_for_a_paper_of_labels_mentions_no_segmentation_and_overwrites_no_image(
+    session, model, tmp_path, qtbot
+):
     one, two = (model.add_labels(labels_of(seed), name=f"field {seed}") for seed in (1, 2))
     set_choices(session.choices, landmarks=60, rank=5, permutations=99, significance=0.1)
     session.design.choose([one], [two])
     session.comparison.run()
     wait_until_idle(session.comparison, qtbot)
+    users = tmp_path / "users" / "field_1.tif"
+    users.parent.mkdir()
+    tifffile.imwrite(users, np.arange(16, dtype=np.uint8).reshape(4, 4))
+    given, told = users.read_bytes(), []
+    session.comparison.message_posted.connect(lambda words, _: told.append(words))
+    session.comparison.export_for_paper(users.parent)
+    wait_until_idle(session.comparison, qtbot)
+    assert told[-1].startswith("⚠")
+    assert "field_1.tif" in told[-1]
+    assert users.read_bytes() == given
+    assert list(users.parent.iterdir()) == [users]
     session.comparison.export_for_paper(tmp_path / "first")
     wait_until_idle(session.comparison, qtbot)
     said = (tmp_path / "first" / "methods.txt").read_text()
@@ -413,24 +430,6 @@ def test_methods_text_for_labels_mentions_no_segmentation(session, model, tmp_pa
     assert "Path(__file__).parent / 'pair.comparison.npz'" in code
     for table in ("objects.csv", "images.csv"):
         assert (tmp_path / "again" / table).read_text() == (tmp_path / "first" / table).read_text()
-
-
-def test_no_image_of_a_user_is_overwritten_by_the_files_of_a_script(session, model, tmp_path, qtbot):
-    one, two = (model.add_labels(labels_of(seed), name=f"field {seed}") for seed in (1, 2))
-    tifffile.imwrite(tmp_path / "field_1.tif", np.arange(16, dtype=np.uint8).reshape(4, 4))
-    given = (tmp_path / "field_1.tif").read_bytes()
-    set_choices(session.choices, landmarks=60, rank=5, permutations=99, significance=0.1)
-    session.design.choose([one], [two])
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
-    told = []
-    session.comparison.message_posted.connect(lambda words, _: told.append(words))
-    session.comparison.export_for_paper(tmp_path)
-    wait_until_idle(session.comparison, qtbot)
-    assert told[-1].startswith("⚠")
-    assert "field_1.tif" in told[-1]
-    assert (tmp_path / "field_1.tif").read_bytes() == given
-    assert [path.name for path in tmp_path.iterdir()] == ["field_1.tif"]
 
 
 def test_the_script_withholds_a_row_that_depends_on_the_archetype(session, model, qtbot, monkeypatch):

@@ -7,7 +7,7 @@ from qtpy.QtCore import QEvent, QPoint, Qt
 from qtpy.QtGui import QHelpEvent
 from qtpy.QtWidgets import QApplication
 
-from docks import choose_several, chosen_names, press, set_choices, swap
+from docks import choose_several, chosen_names, out_of_date, press, set_choices, swap
 from image_makers import labels_of, spots
 from napari_shape_ensembles.comparison.verdict import ROW_WORDS
 from napari_shape_ensembles.viewer import studying
@@ -71,7 +71,16 @@ def click(dock, qtbot, axes, x, y):
 
 
 def test_a_run_shows_the_landscape_and_its_summary(landscape_dock, qtbot, monkeypatch):
-    result, view = run(landscape_dock, qtbot), landscape_dock.view
+    def failing(figure):
+        raise ZeroDivisionError("no reason")
+
+    view = landscape_dock.view
+    with qtbot.waitSignal(view.drawn):
+        view.show_plot(failing)
+    assert "ZeroDivisionError: no reason" in view.failure
+    result = run(landscape_dock, qtbot)
+    assert len(result.table()) == 8
+    assert not view.failure
     assert landscape_dock.answer.text() == result.summary()
     assert len(view.axes) == 3
     np.testing.assert_array_equal(view.axes[1].images[0].get_array().filled(np.nan), result.mmd)
@@ -96,20 +105,6 @@ def test_a_run_shows_the_landscape_and_its_summary(landscape_dock, qtbot, monkey
     np.testing.assert_array_equal(view.axes[1].images[0].get_array(), result.scale.mmd)
 
 
-def test_an_outdated_study_has_one_run_button(model, qtbot):
-    dock = LandscapePage(model)
-    qtbot.addWidget(dock, before_close_func=lambda dock: settle(dock, qtbot))
-    run(quick(dock), qtbot)
-    assert not dock.run_button.isHidden()
-    model.layers["one"].data = model.layers["one"].data[::-1].copy()
-    qtbot.waitUntil(lambda: not dock.stale.isHidden())
-    assert dock.run_button.isHidden()
-    with qtbot.waitSignal(dock.finished):
-        press(dock.stale.button, qtbot)
-    assert dock.stale.isHidden()
-    assert not dock.run_button.isHidden()
-
-
 def test_partial_results_are_shown_and_kept_on_cancel(landscape_dock, qtbot):
     landscape_dock.ranges["ranks"].setText("1-28")
     landscape_dock.ranges["landmarks"].setText("100-2000:50")
@@ -131,8 +126,36 @@ def test_an_invalid_range_is_reported(landscape_dock):
     assert not landscape_dock.run_button.isEnabled()
 
 
-def out_of_date(dock):
-    return "" if dock.stale.isHidden() else dock.stale.label.text()
+def test_a_study_outlives_a_failed_run_and_detects_changes_on_reopening(landscape_dock, model, qtbot, monkeypatch):
+    def failing(*_, **__):
+        raise ValueError("the reason")
+
+    layer = model.layers["one"]
+    before = len(layer.events.data.callbacks)
+    result = run(landscape_dock, qtbot)
+    with monkeypatch.context() as patch:
+        patch.setattr(studying, "landscape_of", failing)
+        run(landscape_dock, qtbot)
+    assert landscape_dock.result is result
+    assert landscape_dock.answer.text().startswith("⚠ the reason")
+    assert result.summary() in landscape_dock.answer.text()
+    assert landscape_dock.view.isVisibleTo(landscape_dock)
+    assert not out_of_date(landscape_dock)
+    assert not landscape_dock.run_button.isHidden()
+    landscape_dock.show()
+    landscape_dock.hide()
+    qtbot.waitUntil(lambda: not landscape_dock.session.design.is_connected)
+    assert len(layer.events.data.callbacks) == before
+    layer.data = labels_of(7)
+    landscape_dock.show()
+    assert "one was changed" in out_of_date(landscape_dock)
+    assert landscape_dock.run_button.isHidden()  # since *Run again* is shown
+    with qtbot.waitSignal(landscape_dock.finished):
+        press(landscape_dock.stale.button, qtbot)
+    assert not out_of_date(landscape_dock)
+    assert not landscape_dock.run_button.isHidden()
+    layer.data = layer.data[::-1].copy()  # while it is open
+    qtbot.waitUntil(lambda: "one was changed" in out_of_date(landscape_dock))
 
 
 def test_one_press_reruns_an_outdated_study(smoothing_dock, model, qtbot):
@@ -150,34 +173,6 @@ def test_one_press_reruns_an_outdated_study(smoothing_dock, model, qtbot):
     assert smoothing_dock.stale.button.isEnabled()
     model.layers.remove("one")
     assert not smoothing_dock.stale.button.isEnabled()
-
-
-def test_a_failed_run_keeps_the_previous_study_visible(landscape_dock, qtbot, monkeypatch):
-    before = run(landscape_dock, qtbot)
-
-    def failing(*_, **__):
-        raise ValueError("the reason")
-
-    monkeypatch.setattr(studying, "landscape_of", failing)
-    run(landscape_dock, qtbot)
-    assert landscape_dock.result is before
-    assert landscape_dock.answer.text().startswith("⚠ the reason")
-    assert before.summary() in landscape_dock.answer.text()
-    assert landscape_dock.view.isVisibleTo(landscape_dock)
-    assert not out_of_date(landscape_dock)
-
-
-def test_a_closed_study_detects_changes_on_reopening(landscape_dock, model, qtbot):
-    layer = model.layers["one"]
-    before = len(layer.events.data.callbacks)
-    run(landscape_dock, qtbot)
-    landscape_dock.show()
-    landscape_dock.hide()
-    qtbot.waitUntil(lambda: not landscape_dock.session.design.is_connected)
-    assert len(layer.events.data.callbacks) == before
-    layer.data = labels_of(7)
-    landscape_dock.show()
-    assert "one was changed" in out_of_date(landscape_dock)
 
 
 def test_a_reopened_dock_shows_the_previous_study(model, qtbot):
@@ -232,18 +227,6 @@ def test_manually_excluded_curves_are_counted_and_can_be_restored(landscape_dock
     assert smoothing_dock.excluded.isHidden()
     landscape_dock.excluded.button.click()
     assert landscape_dock.excluded.isHidden()
-
-
-def test_a_plot_error_is_reported_and_the_next_plot_is_drawn(landscape_dock, qtbot):
-    def failing(figure):
-        raise ZeroDivisionError("no reason")
-
-    with qtbot.waitSignal(landscape_dock.view.drawn):
-        landscape_dock.view.show_plot(failing)
-    assert "ZeroDivisionError: no reason" in landscape_dock.view.failure
-    assert len(run(landscape_dock, qtbot).table()) == 8
-    assert not landscape_dock.view.failure
-    assert len(landscape_dock.view.axes) == 3
 
 
 def test_a_smoothing_study_of_groups_shows_a_recommendation(smoothing_dock, model, qtbot):

@@ -82,20 +82,19 @@ def test_ranges_are_validated():
     assert studying.Range("σ", "0-1", "Numbers.", least=0, whole=False).read("0-1:0.5") == [0, 0.5, 1]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "words"),
-    [
-        ("ranks", "2, many", 'Ranks: "many" is not a number'),
-        ("landmarks", "4", "Landmarks: 4 is too small: use at least 20"),
-    ],
-)
-def test_invalid_ranges_are_reported(landscape, name, text, words):
+def test_invalid_ranges_are_reported(landscape):
     assert landscape.state == "ready"
-    landscape.write(name, text)
-    assert words in landscape.blocking_reason()
-    assert landscape.state == "empty"
-    landscape.run()
-    assert not landscape.busy
+    for name, text, words in (
+        ("landmarks", "4", "Landmarks: 4 is too small: use at least 20"),
+        ("ranks", "2, many", 'Ranks: "many" is not a number'),
+    ):
+        before = landscape.texts[name]
+        landscape.write(name, text)
+        assert words in landscape.blocking_reason()
+        assert landscape.state == "empty"
+        landscape.run()
+        assert not landscape.busy
+        landscape.write(name, before)
 
 
 def test_studies_share_samples_but_not_ranges(session, model):
@@ -105,31 +104,41 @@ def test_studies_share_samples_but_not_ranges(session, model):
     assert session.smoothing.texts["ranks"] == "2, 5-15:5"
 
 
-def test_a_smoothing_study_rejects_finished_outlines(session, model):
+def test_a_smoothing_study_rejects_finished_outlines_and_shared_boundaries(session, model):
+    set_choices(session.choices, method="boundaries")
+    assert "share a boundary" in session.smoothing.blocking_reason()
+    assert session.landscape.blocking_reason() == ""
+    set_choices(session.choices, method="otsu")
     shapes = model.add_shapes([np.array([[0, 0], [0, 9], [9, 9]])], shape_type="polygon", name="drawn")
     session.design.choose([shapes], [model.layers["two"]])
     assert '"drawn" holds finished outlines' in session.smoothing.blocking_reason()
     assert session.landscape.blocking_reason() == ""
 
 
-def test_a_smoothing_study_rejects_methods_with_shared_boundaries(session):
-    set_choices(session.choices, method="boundaries")
-    assert "share a boundary" in session.smoothing.blocking_reason()
-    assert session.landscape.blocking_reason() == ""
-
-
 # Results -------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_gives_the_landscape_of_the_two_layers(landscape, model, qtbot):
+def test_a_run_gives_the_landscape_of_the_two_layers_without_excluded_curves(landscape, session, model, qtbot):
+    layer, choices = model.layers["one"], landscape.choices
+    before = len(layer.events.data.callbacks)
     result = run(landscape, qtbot)
     a, b = (extract_curves(model.layers[name].data) for name in ("one", "two"))
-    settings = landscape.choices.settings
-    expected = decision_landscape(a, b, ranks=[2, 5, 10, 15], landmarks=[24, 40], settings=settings)
+    expected = decision_landscape(a, b, ranks=[2, 5, 10, 15], landmarks=[24, 40], settings=choices.settings)
     np.testing.assert_array_equal(result.mmd, expected.mmd)
     assert result.complete
     assert landscape.state == "done"
     assert landscape.answer == result.summary()
+    assert len(layer.events.data.callbacks) > before
+    landscape.deactivate()
+    session.design.swap()
+    session.design.swap()
+    assert len(layer.events.data.callbacks) == before
+    landscape.activate()
+    assert len(layer.events.data.callbacks) > before
+    choices.exclusions.toggle(layer, "3", choices.recipe)
+    assert landscape.changed_since() == ["the choice of excluded curves was changed"]
+    assert run(landscape, qtbot).sizes == (15, 16)
+    assert landscape.state == "done"
 
 
 def test_a_landscape_reports_resampling_to_one_pixel_size(landscape, model, qtbot):
@@ -164,21 +173,6 @@ def test_a_study_of_choices_has_larger_pixels_unless_outlines_are_drawn(session,
     monkeypatch.setattr(studying, "CHOICES", {"coarsening": (2.0,), "landmarks": (30,)})
     run(session.trust, qtbot)
     assert [one.name for one in session.trust.result.choices] == ["coarsening", "landmarks"][drawn:]
-
-
-def test_manually_excluded_curves_are_omitted_from_a_landscape(landscape, model, qtbot):
-    choices = landscape.choices
-    run(landscape, qtbot)
-    choices.exclusions.toggle(model.layers["one"], "3", choices.recipe)
-    assert landscape.changed_since() == ["the choice of excluded curves was changed"]
-    assert run(landscape, qtbot).sizes == (15, 16)
-    assert landscape.state == "done"
-
-
-def test_manual_exclusions_do_not_affect_a_smoothing_study(smoothing, model, qtbot):
-    run(smoothing, qtbot)
-    smoothing.choices.exclusions.toggle(model.layers["one"], "3", smoothing.choices.recipe)
-    assert smoothing.state == "done"
 
 
 def test_a_smoothing_study_of_groups_gives_a_recommendation(smoothing, model, qtbot):
@@ -286,8 +280,10 @@ def test_swept_settings_do_not_outdate_the_result(landscape, smoothing, session,
     assert landscape.changed_since() == ["outline smoothing was 1 and is 3"]
 
 
-def test_merging_and_other_layers_make_a_smoothing_study_stale(smoothing, model, qtbot):
+def test_merging_and_other_layers_but_no_exclusions_make_a_smoothing_study_stale(smoothing, model, qtbot):
     run(smoothing, qtbot)
+    smoothing.choices.exclusions.toggle(model.layers["one"], "3", smoothing.choices.recipe)
+    assert smoothing.state == "done"
     smoothing.set_merge(True)
     assert smoothing.changed_since() == [f'"Smooth each image as a whole"{CHANGED}']
     smoothing.choices.design.choose([model.layers["one"], model.layers["three"]], [model.layers["two"]])
@@ -300,19 +296,6 @@ def test_a_layer_edited_during_a_study_makes_its_result_stale(landscape, model, 
     model.layers["one"].data = labels_of(7)
     qtbot.waitUntil(lambda: not landscape.busy)
     assert landscape.changed_since() == [f"one{CHANGED}"]
-
-
-def test_an_inactive_study_is_disconnected_until_activated(session, landscape, model, qtbot):
-    layer = model.layers["one"]
-    before = len(layer.events.data.callbacks)
-    run(landscape, qtbot)
-    assert len(layer.events.data.callbacks) > before
-    landscape.deactivate()
-    session.design.swap()
-    session.design.swap()
-    assert len(layer.events.data.callbacks) == before
-    landscape.activate()
-    assert len(layer.events.data.callbacks) > before
 
 
 # Cancelling and failing ----------------------------------------------------------------------------------------
@@ -336,17 +319,6 @@ def test_partial_results_are_kept_on_cancel_and_layers_monitored(landscape, mode
     landscape.changed.connect(lambda: told.append(landscape.changed_since()))
     model.layers["one"].data = labels_of(7)
     qtbot.waitUntil(lambda: [f"one{CHANGED}"] in told)
-
-
-def test_a_run_cancelled_at_once_keeps_the_previous_study(landscape, qtbot):
-    before = run(landscape, qtbot)
-    landscape.write("landmarks", "100-2000:50")
-    landscape.run()
-    assert landscape.answer == "This is the previous result."
-    landscape.cancel()
-    assert landscape.result is before
-    assert landscape.answer == f"Cancelled. This is the previous result. {before.summary()}"
-    assert landscape.changed_since() == [f'the range "Landmarks"{CHANGED}']
 
 
 def test_a_first_run_cancelled_at_once_has_no_result(landscape):
@@ -373,17 +345,24 @@ def failing(works, *, late=True):
     return work
 
 
-@pytest.mark.parametrize("late", [False, True], ids=["at once", "half way"])
-def test_a_failed_run_keeps_the_previous_study(landscape, qtbot, monkeypatch, late):
-    before = run(landscape, qtbot)
-    seen = []
-    landscape.progressed.connect(lambda _: seen.append(landscape.result is before))
-    monkeypatch.setattr(studying, "landscape_of", failing(studying.landscape_of, late=late))
-    run(landscape, qtbot)
-    assert (False in seen) == late
+def test_a_failed_or_cancelled_run_keeps_the_previous_study(landscape, qtbot, monkeypatch):
+    before, works = run(landscape, qtbot), studying.landscape_of
+    for late in (False, True):  # at once, and half way
+        seen = []
+        landscape.progressed.connect(lambda _, seen=seen: seen.append(landscape.result is before))
+        monkeypatch.setattr(studying, "landscape_of", failing(works, late=late))
+        run(landscape, qtbot)
+        assert (False in seen) == late
+        assert landscape.result is before
+        assert landscape.answer == f"⚠ the reason\nThis is the previous result. {before.summary()}"
+        assert landscape.changed_since() == []
+    landscape.write("landmarks", "100-2000:50")
+    landscape.run()
+    assert landscape.answer == "This is the previous result."
+    landscape.cancel()
     assert landscape.result is before
-    assert landscape.answer == f"⚠ the reason\nThis is the previous result. {before.summary()}"
-    assert landscape.changed_since() == []
+    assert landscape.answer == f"Cancelled. This is the previous result. {before.summary()}"
+    assert landscape.changed_since() == [f'the range "Landmarks"{CHANGED}']
 
 
 def test_a_first_run_that_fails_midway_keeps_partial_results(landscape, qtbot, monkeypatch):

@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QApplication
 from docks import (
     grid_of,
     includes_again,
+    listeners,
     open_answer,
     press,
     run,
@@ -108,19 +109,13 @@ def test_an_error_that_cannot_be_shown_is_raised_and_the_dock_idle(bare_dock, mo
     assert not bare_dock.busy
 
 
-def listeners(model):
-    """Numbers of callbacks connected to the layer list, the sliders and the layers."""
-    groups = [model.layers.events, model.dims.events, *(model.layers[name].events for name in ("one", "two"))]
-    return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
-
-
 @pytest.mark.parametrize("turn", [0, 2, 5])
 def test_a_dock_closed_between_two_turns_is_disconnected(bare_dock, model, qtbot, stepped, turn):
-    design = bare_dock.session.design
+    design, images = bare_dock.session.design, list(model.layers)
     bare_dock.show()
     bare_dock.hide()
     qtbot.waitUntil(lambda: not design.is_connected)
-    resting = listeners(model)
+    resting = listeners(model, images)
     bare_dock.show()
     delivering(bare_dock, qtbot)
     for _ in zip(range(turn), take_turns(bare_dock), strict=False):
@@ -131,7 +126,7 @@ def test_a_dock_closed_between_two_turns_is_disconnected(bare_dock, model, qtbot
     assert not bare_dock.busy
     callbacks = *model.mouse_drag_callbacks, *model.mouse_move_callbacks
     assert bare_dock.comparison.curves not in [getattr(one, "__self__", None) for one in callbacks]
-    assert listeners(model) == resting
+    assert listeners(model, images) == resting
 
 
 # Outdated results and exclusions -------------------------------------------------------------------------------
@@ -189,6 +184,8 @@ def test_a_failed_run_keeps_the_unsaved_result_recoverable(finished_dock, model,
         press(finished_dock.recover_notice.button, qtbot)
     assert finished_dock.result is before
     assert finished_dock.comparison.unsaved
+    model.layers["two"].units = model.layers["one"].units
+    assert finished_dock.task.changed_since() == []
 
 
 def test_undo_can_itself_be_undone(finished_dock, qtbot, tmp_path, answer):
@@ -211,24 +208,19 @@ def test_undo_can_itself_be_undone(finished_dock, qtbot, tmp_path, answer):
     assert finished_dock.comparison.recoverable.shown.result is checked
 
 
-def dropped(finished_dock, qtbot, tmp_path, answer):
-    """A dock in another viewer onto which a comparison was dropped, while its layers are being added."""
-    path = save_as(finished_dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+def dropped(path, qtbot):
+    """A dock in a viewer onto which a comparison was dropped, while its layers are being added."""
     npe2.PluginManager.instance().discover()
     dock = open_answer(ViewerModel(), qtbot)
     dock.viewer.open(path, plugin=PLUGIN)
+    qtbot.waitUntil(lambda: dock.busy)
+    assert not any(layer.editable for layer in dock.viewer.layers)
+    qtbot.waitUntil(lambda: dock.task.delivering)
     return dock
 
 
-def test_dropped_curves_are_read_only_from_the_start(finished_dock, qtbot, tmp_path, answer, stepped):
-    dock = dropped(finished_dock, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: dock.busy)
-    assert not any(layer.editable for layer in dock.viewer.layers)
-
-
-def test_dropped_layers_changed_or_deleted_meanwhile_are_not_adopted(finished_dock, qtbot, tmp_path, answer, stepped):
-    dock = dropped(finished_dock, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: dock.task.delivering)
+def test_dropped_layers_changed_or_deleted_meanwhile_are_not_adopted(saved, qtbot, stepped):
+    dock = dropped(saved, qtbot)
     first = dock.viewer.layers[0]
     first.selected_data = {0}
     first.remove_selected()
@@ -238,9 +230,8 @@ def test_dropped_layers_changed_or_deleted_meanwhile_are_not_adopted(finished_do
     assert dock.result is None
 
 
-def test_dropped_layers_deleted_meanwhile_stay_deleted(finished_dock, qtbot, tmp_path, answer, stepped):
-    dock = dropped(finished_dock, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: dock.task.delivering)
+def test_dropped_layers_deleted_meanwhile_stay_deleted(saved, qtbot, stepped):
+    dock = dropped(saved, qtbot)
     del dock.viewer.layers[0]
     for _ in take_turns(dock):
         pass
@@ -251,26 +242,20 @@ def test_dropped_layers_deleted_meanwhile_stay_deleted(finished_dock, qtbot, tmp
 # Side by side --------------------------------------------------------------------------------------------------
 
 
-def test_disabling_side_by_side_restores_the_layer_order(finished_dock, model, qtbot):
+def test_side_by_side_ends_with_the_layer_order_of_before_or_of_the_user(finished_dock, model, qtbot):
     before = [layer.name for layer in model.layers]
     toggle_side_by_side(finished_dock)
     assert [layer.name for layer in model.layers] != before
     toggle_side_by_side(finished_dock)
     assert [layer.name for layer in model.layers] == before
-
-
-def test_a_layer_order_changed_by_the_user_is_kept(finished_dock, model, qtbot):
     toggle_side_by_side(finished_dock)
     model.layers.reverse()
     own = [layer.name for layer in model.layers]
     toggle_side_by_side(finished_dock)
     assert [layer.name for layer in model.layers] == own
-
-
-def test_closing_the_dock_ends_it(finished_dock, model, qtbot):
     finished_dock.show()
     toggle_side_by_side(finished_dock)
-    finished_dock.hide()
+    finished_dock.hide()  # as when it is closed
     qtbot.waitUntil(lambda: not finished_dock.session.design.is_connected)
     assert not grid_of(model).enabled
 

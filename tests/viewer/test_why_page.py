@@ -1,6 +1,5 @@
 """The page *Why* as a user operates it: use a comparison, move sliders, play, explain, add, save."""
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -13,17 +12,18 @@ from docks import (
     destroy,
     in_window,
     open_answer,
+    out_of_date,
     press,
     run,
     set_choices,
     show_docks,
     show_given_result,
+    slow,
     wait_until_idle,
 )
 from image_makers import spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
-from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import explaining
 from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.panels.distributions import PairedHistogram, ShareBar
@@ -86,14 +86,6 @@ def test_without_a_comparison_the_remedy_is_shown(model, qtbot):
     assert not space.folded_explorer.isHidden()
 
 
-def test_an_existing_result_is_used_and_replaced_by_a_new_one(finished_dock, model, qtbot):
-    space = bare_space(model, qtbot)
-    first = space.explanation.explained_comparison
-    assert first is finished_dock.result
-    run(finished_dock, qtbot)
-    assert space.explanation.explained_comparison is finished_dock.result is not first
-
-
 def test_a_compare_dock_opened_later_is_found(model, qtbot):
     space = bare_space(model, qtbot)
     space.show()
@@ -104,9 +96,10 @@ def test_a_compare_dock_opened_later_is_found(model, qtbot):
     assert space.explanation.explained_comparison is compare_dock.result
 
 
-def test_sliders_change_the_shape_along_their_coordinate(space, result):
+def test_sliders_change_the_shape_along_their_coordinate_until_reset(space, qtbot, result):
     explorer, places = space.explorer, ShapePlaces(result)
-    np.testing.assert_allclose(shown(space), places.draw(places.mean("")), atol=1e-10)
+    mean = places.draw(places.mean(""))
+    np.testing.assert_allclose(shown(space), mean, atol=1e-10)
     explorer.mode_boxes[1].setValue(7)
     explorer.sliders[1].setValue(20)
     expected = places.draw(places.moved({6: 2.0}, {}))
@@ -116,14 +109,10 @@ def test_sliders_change_the_shape_along_their_coordinate(space, result):
     size = np.linalg.norm(shown(space)) / np.linalg.norm(expected)
     l = result.l @ [np.sqrt(0.5), 0, np.sqrt(0.5)]
     assert size == pytest.approx(np.exp(l.std() / np.sqrt(2)), rel=1e-6)
-
-
-def test_reset_returns_to_the_mean(space, qtbot, result):
-    for slider in space.explorer.sliders:
+    for slider in explorer.sliders:
         slider.setValue(9)
-    press(space.explorer.reset, qtbot)
-    places = ShapePlaces(result)
-    np.testing.assert_allclose(shown(space), places.draw(places.mean("")), atol=1e-10)
+    press(explorer.reset, qtbot)
+    np.testing.assert_allclose(shown(space), mean, atol=1e-10)
 
 
 def test_the_path_connects_the_two_means(space, result):
@@ -150,24 +139,23 @@ def test_the_reconstruction_converges_to_the_outline_with_rank(space, result):
     assert pdist(outline).max() == pytest.approx(pdist(result.b.curves[10]).max(), rel=0.01)
 
 
-@pytest.mark.parametrize("tab", [0, 1, 2])
-def test_play_animates_the_last_used_slider_until_pressed_again(space, qtbot, tab):
+def test_play_animates_the_last_used_slider_until_pressed_again(space, qtbot):
     explorer = space.explorer
-    explorer.tabs.setCurrentIndex(tab)
-    slider = (explorer.sliders[0], explorer.time, explorer.rank)[tab]
     explorer.isVisible = lambda: True
-    seen = set()
-    slider.valueChanged.connect(seen.add)
-    press(explorer.play, qtbot)
-    qtbot.waitUntil(lambda: len(seen) >= 4)
-    press(explorer.play, qtbot)
-    count = len(seen)
-    qtbot.wait(80)
-    assert len(seen) == count
-    assert explorer.play.text() == "▶ Pla&y"
+    for tab, slider in enumerate((explorer.sliders[0], explorer.time, explorer.rank)):
+        explorer.tabs.setCurrentIndex(tab)
+        seen = set()
+        slider.valueChanged.connect(seen.add)
+        press(explorer.play, qtbot)
+        qtbot.waitUntil(lambda seen=seen: len(seen) >= 4)
+        press(explorer.play, qtbot)
+        count = len(seen)
+        qtbot.wait(80)
+        assert len(seen) == count
+        assert explorer.play.text() == "▶ Pla&y"
 
 
-def test_explaining_fills_the_pages(explained, result):
+def test_explaining_fills_the_pages_until_another_comparison(explained, result, model, qtbot):
     panel = explained.panel
     assert panel.isEnabled()
     assert "two's outlines are larger" in panel.sentences.text()
@@ -183,6 +171,32 @@ def test_explaining_fills_the_pages(explained, result):
     assert len(panel.mode_canvas.outlines) == 3
     of_a, of_b = typical(panel.gallery)
     assert max(of_a) < 30 <= min(of_b)
+
+    before = panel.mode_canvas.outlines[2].curve
+    panel.table.selectRow(4)  # which draws the mode, and sets the first slider
+    mode = int(panel.table.item(4, 0).text())
+    assert f"Mode {mode} " in panel.mode_sentence.text()
+    assert explained.explorer.mode_boxes[0].value() == mode
+    assert not np.allclose(panel.mode_canvas.outlines[2].curve, before)
+    np.testing.assert_allclose([bars.sum() for bars in panel.densities.shares()], 1)
+
+    by_form = typical(panel.gallery)
+    panel.kind.setCurrentIndex(1)
+    by_scale = typical(panel.gallery)
+    assert by_form != by_scale
+    row = by_scale[1][2]
+    (button,) = (button for button in panel.gallery.buttons if button.row == row)
+    press(button, qtbot)
+    assert explained.explorer.curve.currentIndex() == row
+    assert explained.explorer.tabs.currentIndex() == 2
+    assert explained.explorer.shape[1].startswith(f"two · {row - 30}")
+
+    show_given_result(replace(result, row_depends_on_archetype=True), model)
+    assert "The comparison is inconclusive" in panel.sentences.text()
+    show_given_result(compare(result.b, result.a, QUICK), model)  # another comparison drops the explanation
+    assert panel.explanation is None
+    assert panel.table.rowCount() == 0
+    assert explained.save_report.isHidden()
 
 
 def typical(thumbnails):
@@ -203,38 +217,7 @@ def test_the_box_is_as_high_as_its_content(explained, shown):
     assert typical < modes
 
 
-def test_choosing_a_mode_draws_it_and_sets_the_first_slider(explained):
-    panel = explained.panel
-    before = panel.mode_canvas.outlines[2].curve
-    panel.table.selectRow(4)
-    mode = int(panel.table.item(4, 0).text())
-    assert f"Mode {mode} " in panel.mode_sentence.text()
-    assert explained.explorer.mode_boxes[0].value() == mode
-    assert not np.allclose(panel.mode_canvas.outlines[2].curve, before)
-    shares = panel.densities.shares()
-    np.testing.assert_allclose([bars.sum() for bars in shares], 1)
-
-
-def test_the_gallery_follows_the_kind_and_a_click_shows_the_curve(explained, qtbot):
-    panel = explained.panel
-    by_form = typical(panel.gallery)
-    panel.kind.setCurrentIndex(1)
-    by_scale = typical(panel.gallery)
-    assert by_form != by_scale
-    row = by_scale[1][2]
-    (button,) = (button for button in panel.gallery.buttons if button.row == row)
-    press(button, qtbot)
-    assert explained.explorer.curve.currentIndex() == row
-    assert explained.explorer.tabs.currentIndex() == 2
-    assert explained.explorer.shape[1].startswith(f"two · {row - 30}")
-
-
 def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
-    def slow(_):
-        for step in range(500):
-            report("counting", step, 500)
-            time.sleep(0.01)
-
     monkeypatch.setattr(explaining, "explain", slow)
     press(space.run_button, qtbot)
     assert not space.run_button.isEnabled()
@@ -245,24 +228,17 @@ def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
     assert space.panel.explanation is None
 
 
-def test_another_comparison_drops_the_explanation(explained, result, model):
-    show_given_result(compare(result.b, result.a, QUICK), model)
-    assert explained.panel.explanation is None
-    assert explained.panel.table.rowCount() == 0
-    assert explained.save_report.isHidden()
-
-
-def out_of_date(dock):
-    return "" if dock.stale.isHidden() else dock.stale.label.text()
-
-
 @pytest.fixture
 def beside(finished_dock, model, qtbot):
     """The dock with the result of *Compare shapes*."""
     return bare_space(model, qtbot)
 
 
-def test_an_outdated_result_is_reported_and_renewed(beside, finished_dock, qtbot):
+def test_an_existing_result_is_used_reported_as_outdated_and_renewed(beside, finished_dock, qtbot):
+    first = beside.explanation.explained_comparison
+    assert first is finished_dock.result
+    run(finished_dock, qtbot)
+    assert beside.explanation.explained_comparison is finished_dock.result is not first
     set_choices(finished_dock.session.choices, rank=21)
     assert "rank was 20 and is 21" in out_of_date(beside)
     before = beside.explanation.explained_comparison
@@ -305,7 +281,20 @@ def test_a_closed_dock_is_disconnected_from_layers(dock, viewer, qtbot):
     assert len(data.callbacks) == before + 1
 
 
-def test_checking_robustness_keeps_the_explanation_and_updates_its_verdict(beside, finished_dock, qtbot):
+def test_the_selected_curve_of_a_layer_can_be_used_and_a_check_keeps_the_explanation(
+    beside, finished_dock, model, qtbot
+):
+    beside.explorer.tabs.setCurrentIndex(1)
+    press(beside.explorer.pick_buttons[0], qtbot)
+    assert "Select one curve" in beside.status.text()
+    layer = model.layers["two curves"]
+    model.layers.selection.active = layer
+    layer.selected_data = {4}
+    press(beside.explorer.pick_buttons[0], qtbot)
+    name = f"two · {layer.features['id'].iloc[4]}"
+    assert beside.explorer.ends[0].currentText() == name
+    assert beside.explorer.shape[1].startswith(f"{name} → mean of two")
+    assert "Select one curve" not in beside.status.text()
     explain(beside, qtbot)
     beside.panel.table.selectRow(3)
     with qtbot.waitSignal(finished_dock.finished):
@@ -316,11 +305,6 @@ def test_checking_robustness_keeps_the_explanation_and_updates_its_verdict(besid
     assert not beside.save_report.isHidden()
 
 
-def test_an_explanation_of_an_inconclusive_comparison_is_marked(explained, result, model):
-    show_given_result(replace(result, row_depends_on_archetype=True), model)
-    assert "The comparison is inconclusive" in explained.panel.sentences.text()
-
-
 def test_add_to_viewer_adds_the_outline_in_its_unit(space, model, qtbot):
     space.explorer.sliders[0].setValue(15)
     press(space.explorer.add, qtbot)
@@ -328,21 +312,6 @@ def test_add_to_viewer_adds_the_outline_in_its_unit(space, model, qtbot):
     np.testing.assert_allclose(layer.data[0], shown(space), atol=1e-5)
     assert layer.name == "mode 1 +1.5 sd"
     assert [str(unit) for unit in layer.units] == ["micrometer", "micrometer"]
-
-
-def test_the_selected_curve_of_a_layer_can_be_used(finished_dock, model, qtbot):
-    space = bare_space(model, qtbot)
-    space.explorer.tabs.setCurrentIndex(1)
-    press(space.explorer.pick_buttons[0], qtbot)
-    assert "Select one curve" in space.status.text()
-    layer = model.layers["two curves"]
-    model.layers.selection.active = layer
-    layer.selected_data = {4}
-    press(space.explorer.pick_buttons[0], qtbot)
-    name = f"two · {layer.features['id'].iloc[4]}"
-    assert space.explorer.ends[0].currentText() == name
-    assert space.explorer.shape[1].startswith(f"{name} → mean of two")
-    assert "Select one curve" not in space.status.text()
 
 
 def test_the_why_page_reports_that_no_curve_is_selected(model, qtbot, result):
@@ -375,18 +344,10 @@ def test_form_and_scale_are_exchanged_on_request(explained, result, model, qtbot
     path = answer(tmp_path / "why.html")
     with qtbot.waitSignal(explained.finished):
         press(explained.save_report, qtbot)
+    assert explained.status.text() == "Report saved: why.html"
     assert "Control experiment: forms and scales exchanged" in path.read_text()
     show_given_result(compare(result.b, result.a, QUICK), model)
     assert explained.controlled.isHidden()
-
-
-@pytest.mark.usefixtures("blank_figures")
-def test_the_report_is_saved_at_the_chosen_path(explained, qtbot, tmp_path, answer):
-    path = answer(tmp_path / "why.html")
-    with qtbot.waitSignal(explained.finished):
-        press(explained.save_report, qtbot)
-    assert explained.status.text() == "Report saved: why.html"
-    assert path.exists()
 
 
 def test_every_control_has_a_tooltip(space):

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._types import Real
 from ..mmd import MMDTest
+from ..outlines.reasons import AT_BORDER, SMALLER_WINDOW
 from ..shapes import spd
 from ..words import counted, listed
 from .border import NOTED, weights_in_words
@@ -247,7 +248,7 @@ def _times(name: str, ratio: str, a: str) -> str:
 def _area(name: str, rows: dict[str, dict[str, Any]]) -> str:
     """The ratio of mean areas, beside that of lengths."""
     area = rows["area"]
-    return f", area × {_words_of(area)[0]}" if name == "size" and isfinite(area["estimate"]) else ""
+    return f", mean area × {_words_of(area)[0]}" if name == "size" and isfinite(area["estimate"]) else ""
 
 
 def _words_of(row: dict[str, Any]) -> list[str]:
@@ -321,6 +322,16 @@ def scope(comparison: Comparison) -> str:
     if max(counts) > 1:
         return "It holds for these images only: single outlines were permuted."
     return "One image a side cannot show a difference between conditions."
+
+
+def border_words(comparison: Comparison) -> str:
+    """State how many outlines the image border has left out, or would have in the smallest images; empty if none."""
+    sides = zip(names_of(comparison), (comparison.a, comparison.b), comparison.compared, strict=True)
+    counts = [
+        (given.dropped.get(AT_BORDER, 0) + seen.dropped.get(SMALLER_WINDOW, 0), name) for name, given, seen in sides
+    ]
+    words = ", ".join(f"{count} of {name}" for count, name in counts if count)
+    return f"Left out at the border: {words}." if words else ""
 
 
 def missed(comparison: Comparison) -> str:

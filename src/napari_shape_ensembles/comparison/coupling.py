@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr
-from scipy.stats import rankdata
 
 from .._types import Index, Real
 from .quantity_tests import holm
@@ -72,8 +71,14 @@ def _transformed(one: Real, other: Real, unit: Index) -> Real:
     """Inverse hyperbolic tangent of the rank correlation within each unit; NaN if one of both does not vary."""
     found = np.full(int(unit.max()) + 1, np.nan)
     for place in range(len(found)):
-        ranks = [rankdata(values[unit == place]) for values in (one, other)]
-        if all(np.ptp(values) > 0 for values in ranks):
-            limit = 1 - 1 / len(ranks[0])
-            found[place] = np.arctanh(np.clip(np.corrcoef(*ranks)[0, 1], -limit, limit))
+        x, y = (values[unit == place] for values in (one, other))
+        if x.min() < x.max() and y.min() < y.max():
+            limit = 1 - 1 / len(x)
+            found[place] = np.arctanh(np.clip(np.corrcoef(_ranks(x), _ranks(y))[0, 1], -limit, limit))
     return found
+
+
+def _ranks(values: Real) -> Real:
+    """Ranks, of which equal values share the mean."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[places])

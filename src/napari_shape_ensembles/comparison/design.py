@@ -302,9 +302,9 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
             table[name] = with_numbers(table[name])
         if pd.api.types.is_numeric_dtype(table[name]) and np.isinf(table[name].to_numpy(dtype=float)).any():
             raise ValueError(f"column {name!r} of the design contains an infinite number: correct or remove it")
-    table[GROUP] = table[GROUP].map(_text)
+    table[GROUP] = table[GROUP].map(plain_name)
     groups = list(dict.fromkeys(table[GROUP]))
-    control = None if control is None else _text(control)
+    control = None if control is None else plain_name(control)
     if control is not None:
         if control not in groups:
             raise ValueError(f"control {control!r} is not one of the groups: {', '.join(groups)}")
@@ -354,7 +354,7 @@ def _similar_group_warnings(groups: Sequence[str]) -> list[str]:
     ]
 
 
-def _text(value: Any) -> str:
+def plain_name(value: Any) -> str:
     """Normalize a name: 1.0, as in a table with missing values, becomes "1"; Unicode and whitespace are normalized."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
@@ -366,10 +366,12 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
     import pandas as pd
 
     notes = _similar_group_warnings(groups)
-    names = table[REPLICATE].map(_text) if REPLICATE in table else pd.Series([str(i + 1) for i in range(len(table))])
+    names = (
+        table[REPLICATE].map(plain_name) if REPLICATE in table else pd.Series([str(i + 1) for i in range(len(table))])
+    )
     keys = pd.DataFrame({GROUP: table[GROUP], REPLICATE: names})
     if BLOCK in table:
-        keys[BLOCK] = table[BLOCK].map(_text)
+        keys[BLOCK] = table[BLOCK].map(plain_name)
         held = keys.groupby(BLOCK, sort=False)[GROUP].nunique()
         alone = held.index[held < 2].tolist()
         if alone and len(groups) > 1:
@@ -428,7 +430,7 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
                     f"{name} contains text, such as {table[name].iloc[0]!r}, and is treated as an unordered "
                     "factor: enter only numbers to test a trend."
                 )
-            rows[name] = by_replicate.first().map(_text).to_numpy(dtype=object)
+            rows[name] = by_replicate.first().map(plain_name).to_numpy(dtype=object)
     return Design(rows, number, groups, control, tuple(notes))
 
 

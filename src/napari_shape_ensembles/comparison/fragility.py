@@ -90,7 +90,7 @@ def is_fragile(comparison: Comparison) -> bool:
 def checks_in_words(comparison: Comparison, *, briefly: bool = False) -> tuple[str, ...]:
     """State what the checks found: suspects, influence and other choices, earlier rows.
 
-    Briefly, without naming the choices.
+    Briefly, in fewer words, and without naming the choices.
     """
     checks, said = comparison.checks, []
     if checks.suspects:
@@ -109,13 +109,14 @@ def checks_in_words(comparison: Comparison, *, briefly: bool = False) -> tuple[s
         found = TRUTH_TABLE.get(one.case, one.case)
         said.append(f"Without outline {one.id} of {one.image} the answer is: {found}.")
     if checks.without and not changed:
-        same.append(f"without any of the {len(checks.without)} outlines farthest from the mean")
+        which = "farthest outlines" if briefly else "outlines farthest from the mean"
+        same.append(f"without any of the {len(checks.without)} {which}")
     if checks.tried:
         where = f" ({'; '.join(checks.exceptions)})" if checks.exceptions else ""
         what = "" if briefly else f" of recipe and settings{where}"
         same.append(f"with {checks.same} of {checks.tried} other choices{what}")
     if same:
-        said.append(f"The answer is the same {', and '.join(same)}.")
+        said.append(f"{'Same answer' if briefly else 'The answer is the same'} {', and '.join(same)}.")
     if is_fragile(comparison):
         said.append("The answer is fragile.")
     for case, count in checks.earlier:

@@ -8,7 +8,6 @@ the better outlines of all groups show, and changes nothing where groups are equ
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import ks_2samp
 
 from .._types import Real
 from ..outlines import Ensemble
@@ -142,6 +141,8 @@ def _to_coarsest(values: Sequence[Real], sizes: Sequence[Real]) -> list[Real]:
     filled = [of for of in values if len(of)]
 
     def differs(place: int) -> bool:
+        from scipy.stats import ks_2samp  # slow to import
+
         others = np.concatenate([of for other, of in enumerate(filled) if other != place])
         # The asymptotic distribution is undefined for one outline against one.
         return len(filled[place]) + len(others) > 2 and bool(

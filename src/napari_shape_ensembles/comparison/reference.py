@@ -25,7 +25,7 @@ from ..outlines.precision import at_pixel_size
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, over_blocks, report, reporting
-from ..shapes.conformal import conformal_p_values
+from ..shapes.ranks import conformal_p_values
 from ..words import counted, distinct, listed
 from . import records
 from .border import at_one_window

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import poisson
+from scipy.special import pdtrc
 
 from ..checks import expect
 from ..palette import axes_of
@@ -289,7 +289,7 @@ def _may_be_chance(pairs: Counter[tuple[str, str]], totals: Counter[str], pair: 
     elsewhere = sum(totals.values()) ** 2 / 2 - chances(*pair)
     expected = (pairs.total() - pairs[pair]) * chances(*pair) / elsewhere if elsewhere else 0.0
     of_pairs = len(totals) * (len(totals) + 1) / 2
-    return bool(poisson.sf(pairs[pair] - 1, expected) * of_pairs > _MAX_CHANCE)
+    return bool(pdtrc(pairs[pair] - 1, expected) * of_pairs > _MAX_CHANCE)  # of as many or more
 
 
 def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:

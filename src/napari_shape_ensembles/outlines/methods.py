@@ -266,7 +266,7 @@ def _split(mask: Mask, height: Real, neck: float) -> NDArray[np.integer]:
     if missed.any():
         basins = np.where(missed, ndimage.label(missed)[0] + basins.max(), basins)
     summits = np.zeros(basins.max() + 1)
-    np.maximum.at(summits, basins[mask], height[mask])
+    np.maximum.at(summits, basins.ravel(), height.ravel())  # with that of the background, which is not used
     # From the highest saddle down, each basin is merged with the neighbor of higher peak unless a neck separates them.
     parent = np.arange(len(summits))
     for one, other, level in passes(basins, height):
@@ -325,8 +325,8 @@ def crofton_perimeters(labels: NDArray[np.integer], count: int) -> Real:
     diagonals = ((later, later), (earlier, earlier)), ((later, earlier), (earlier, later))
     for (here, there), weight in zip((*NEIGHBOURS, *diagonals), (1, 1, 0.5**0.5, 0.5**0.5), strict=True):
         a, b = labels[here], labels[there]
-        differ = a != b
-        steps += weight * (np.bincount(a[differ], minlength=count + 1) + np.bincount(b[differ], minlength=count + 1))
+        differ = np.flatnonzero(a != b)  # several times faster than a mask as an index
+        steps += weight * sum(np.bincount(side.ravel()[differ], minlength=count + 1) for side in (a, b))
     return steps[1:] * np.pi / 8
 
 

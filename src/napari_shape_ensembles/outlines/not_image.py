@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,7 @@ _MARGIN = 3
 # The last results, by a digest of the picture, and the size of their masks in bytes: the search for a recipe, previews
 # and checks ask for the same pictures.
 _recent: dict[tuple[tuple[int, ...], str, bytes], NotImage] = {}
+_locks: dict[tuple[tuple[int, ...], str, bytes], Lock] = {}  # of those being found
 _RECENT_BYTES = 1e8
 
 
@@ -164,9 +166,11 @@ def not_image(image: ArrayLike) -> NotImage:
     """
     plane = gray_plane(unmasked(image, "the image"))
     key = plane.shape, plane.dtype.str, blake2b(np.ascontiguousarray(plane).view(np.uint8).data).digest()
-    if (found := _recent.pop(key, None)) is None:
-        found = _found_in(plane)
-    _recent[key] = found
+    with _locks.setdefault(key, Lock()):  # a preview and the search for a recipe ask for the same image at once
+        if (found := _recent.pop(key, None)) is None:
+            found = _found_in(plane)
+        _recent[key] = found
+    _locks.pop(key, None)
     for oldest in list(_recent)[:-1]:
         if sum(one.mask.nbytes for one in list(_recent.values())) <= _RECENT_BYTES:
             break
@@ -324,13 +328,15 @@ def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, *, boxes: bo
         return found
     own_size = (beams | letters) & (areas >= _MIN_LETTER_PX)
     chosen = chosen[sharp[chosen] >= _MIN_SHARP]
-    solidity, strokes = np.ones(count), np.zeros(count, dtype=bool)
+
+    def shape_of(index: np.intp) -> Any:
+        return regionprops(np.pad(labels[places[index]] == index + 1, 1).astype(np.uint8))[0]
+
+    strokes = np.zeros(count, dtype=bool)
     for index in chosen:
         own = np.pad(labels[places[index]] == index + 1, 1)
-        shape = regionprops(own.astype(np.uint8))[0]
-        solidity[index] = shape.solidity
         thin = ndimage.distance_transform_edt(own).max() <= max(_MAX_STROKE * max(sides[index]), 1.5)
-        strokes[index] = thin and shape.euler_number >= _MIN_EULER
+        strokes[index] = thin and shape_of(index).euler_number >= _MIN_EULER
     lines: list[Place] = []
     for line in _lines(places, chosen[letters[chosen] & strokes[chosen]]):
         members = [places[index] for index in line]
@@ -340,11 +346,11 @@ def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, *, boxes: bo
             for one, side in zip(whole, flat.shape, strict=True)
         ]
         if len(line) > 1:
-            accepted = near_edge[0] and solidity[line].mean() < _MAX_LINE_SOLIDITY
+            most, near = _MAX_LINE_SOLIDITY, near_edge[0]
         else:  # such as the letter of a panel
             high = height[line[0]] >= _MIN_PANEL_LETTER * flat.shape[0] and sharp[line[0]] >= _MIN_PANEL_SHARP
-            accepted = high and all(near_edge) and solidity[line[0]] < _MAX_LETTER_SOLIDITY
-        if accepted:
+            most, near = _MAX_LETTER_SOLIDITY, high and all(near_edge)
+        if near and np.mean([shape_of(index).solidity for index in line]) < most:
             lines.append(whole)
     lines = [one for one in lines if not any(one != other and _holds(other, one) for other in lines)]
     found = [(one, "letters") for one in lines]

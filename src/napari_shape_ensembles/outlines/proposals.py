@@ -557,10 +557,14 @@ def _window(plane: NDArray[Any], overview: Real, width: int, factor: int) -> tup
 
 @dataclass(frozen=True, eq=False)
 class _Scene:
-    """Part of an image that recipes are tried on, with normalized ranks of its gray levels, and of their gradient."""
+    """Part of an image that recipes are tried on.
+
+    `levels` are the normalized ranks of its gray levels, `squares` their squares, and `edges` those of the gradient.
+    """
 
     part: Real
     levels: Real
+    squares: Real
     edges: Real
 
     @classmethod
@@ -568,7 +572,7 @@ class _Scene:
         values = (part - part.min()) / (np.ptp(part) or 1.0)
         levels = _ranks(ndimage.gaussian_filter(values, 1.0))
         # Of the ranks, whose edges are as strong around dim objects as around bright ones.
-        return cls(part, levels, _ranks(ndimage.gaussian_gradient_magnitude(levels, 2.0)))
+        return cls(part, levels, levels**2, _ranks(ndimage.gaussian_gradient_magnitude(levels, 2.0)))
 
 
 def _ranks(values: Real) -> Real:
@@ -599,20 +603,21 @@ def _object_measures(scene: _Scene, labels: Labels) -> dict[str, Real]:
     for side in (labels[0], labels[-1], labels[:, 0], labels[:, -1]):
         at_border[side] = True
     next_to = extreme_nearby(labels, 1)  # background pixels are assigned to one of the objects next to them
-    rim = next_to != extreme_nearby(labels, 1, np.minimum)
+    rim = np.flatnonzero(next_to != extreme_nearby(labels, 1, np.minimum))
+    inside = labels.ravel()[rim]
+    owners = np.where(inside == 0, next_to.ravel()[rim], inside)
 
-    def mean(values: Real, owners: Labels, where: NDArray[np.bool_]) -> Real:
-        own = owners[where]
-        pixels = np.bincount(own, minlength=count + 1)[1:]
-        return np.bincount(own, values[where], minlength=count + 1)[1:] / np.maximum(pixels, 1)
+    def mean(values: Real, owners: NDArray[np.integer]) -> Real:
+        pixels = np.bincount(owners, minlength=count + 1)[1:]
+        return np.bincount(owners, values, minlength=count + 1)[1:] / np.maximum(pixels, 1)
 
-    inside, squares = (mean(values, labels, labels > 0) for values in (scene.levels, scene.levels**2))
+    level, square = (mean(values.ravel(), labels.ravel()) for values in (scene.levels, scene.squares))
     return {
         "area": areas,
         "at border": at_border[1:].astype(np.float64),
-        "edge": mean(scene.edges, np.where(labels == 0, next_to, labels), rim),
+        "edge": mean(scene.edges.ravel()[rim], owners),
         "round": np.minimum(4 * np.pi * areas / lengths**2, 1.2),
-        "uneven": np.sqrt(np.maximum(squares - inside**2, 0)),
+        "uneven": np.sqrt(np.maximum(square - level**2, 0)),
     }
 
 
@@ -639,6 +644,5 @@ def _agreement(tried: Sequence[_Tried]) -> Real:
 
 
 def _centres_and_areas(labels: Labels, sides: Real) -> Real:
-    inside = np.flatnonzero(labels)
-    area, *sums = (np.bincount(labels[inside], weights)[1:] for weights in (None, *sides[:, inside]))
+    area, *sums = (np.bincount(labels, weights)[1:] for weights in (None, *sides))
     return np.column_stack([*(total / area for total in sums), area])

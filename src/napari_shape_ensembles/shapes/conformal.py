@@ -11,37 +11,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._types import Real
 from ..checks import RandomState, seed_of
+from .ranks import conformal_p_values
 
 # Minimum samples per class: two to fit, two to calibrate.
 _MIN_CLASS_SIZE = 4
-
-
-def conformal_p_values(scores: Real, calibration: Real) -> Real:
-    """Conformal p-values: the rank of each score among those of a calibration set and its own.
-
-    Parameters
-    ----------
-    scores : (N,) array
-        Larger for what is less like the calibration set.
-    calibration : (m,) array
-        Scores of the calibration set.
-
-    Returns
-    -------
-    (N,) array
-        (1 + number of calibration scores at least as large) / (1 + m). If a score and the m others are exchangeable, it
-        is p or less with a probability of at most p, whatever their distribution.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from napari_shape_ensembles.shapes.conformal import conformal_p_values
-    >>> conformal_p_values(np.array([5.0, 2.0, 0.0]), np.array([1.0, 2.0, 3.0])).tolist()
-    [0.25, 0.75, 1.0]
-    """
-    kept = np.sort(calibration)
-    further = len(kept) - np.searchsorted(kept, scores, side="left")
-    return np.asarray((1 + further) / (1 + len(kept)))
 
 
 class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

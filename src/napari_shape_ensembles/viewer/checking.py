@@ -17,7 +17,7 @@ from ..inspection import rank_suspects
 from ..outlines import Outlines
 from ..outlines.tracing import label_plane
 from ..progress import report
-from .comparing import ComparisonTask, prepared
+from .comparing import ComparisonTask, prepared_again
 from .displayed_result import DisplayedResult
 from .inputs import Source, trace
 from .studying import ChoiceTask
@@ -184,4 +184,4 @@ def suspects_of(sources: list[Source], recipe: Outlines, result: Comparison) -> 
 
 
 def _with_checks(shown: DisplayedResult, result: Comparison) -> DisplayedResult:
-    return prepared(replace(shown, result=result))
+    return prepared_again(replace(shown, result=result))

@@ -928,6 +928,12 @@ def prepared(shown: DisplayedResult) -> DisplayedResult:
     return shown
 
 
+def prepared_again(shown: DisplayedResult) -> DisplayedResult:
+    """Compute the cached properties of a copy of a result that the page *Why* may show already, and return it."""
+    _ = shown.result.ratios
+    return prepared(shown)
+
+
 def read_result_file(path: Path) -> Outcome:
     """Read a saved comparison, and create its layers; or read a saved experiment."""
     report(f"opening {path.name}", 0, 3)
@@ -1066,7 +1072,7 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
 
 def checked(shown: DisplayedResult) -> DisplayedResult:
     """Return a result with the findings of `robustness_of` as notes."""
-    return prepared(robustness_of(shown.result).judged(shown))
+    return prepared_again(robustness_of(shown.result).judged(shown))
 
 
 def overrule_faults(
@@ -1078,7 +1084,7 @@ def overrule_faults(
     if shown is not None:
         settings = replace(shown.result.settings, overrule=True)
         run_inputs = shown.run_inputs and replace(shown.run_inputs, settings=settings)
-        shown = prepared(replace(shown, result=replace(shown.result, settings=settings), run_inputs=run_inputs))
+        shown = prepared_again(replace(shown, result=replace(shown.result, settings=settings), run_inputs=run_inputs))
     return shown, answer
 
 

@@ -17,7 +17,16 @@ from psygnal import Signal
 from ..archive import Tree
 from ..comparison import design_from_names, records
 from ..comparison.answer import replicate_columns
-from ..comparison.design import BLOCK, GROUP, IMAGE, NO_REQUESTED_TESTS, REPLICATE, RequestedTests, with_numbers
+from ..comparison.design import (
+    BLOCK,
+    GROUP,
+    IMAGE,
+    NO_REQUESTED_TESTS,
+    REPLICATE,
+    RequestedTests,
+    plain_name,
+    with_numbers,
+)
 from ..io.design import cells_of, part_of
 from .inputs import PARTS, ImageRow, LayersOfSides
 from .offered import ComparedLayers, sorted_by_name
@@ -93,7 +102,7 @@ class DesignTable(ComparedLayers):
         for layer, column, text in rows:
             if column not in self.columns:
                 self.columns.append(column)
-            self._cells.setdefault(layer, {})[column] = text.strip()
+            self._cells.setdefault(layer, {})[column] = plain_name(text)
             if column == GROUP and isinstance(layer, Layer):
                 (self.opted_out.discard if text.strip() else self.opted_out.add)(layer)
         self.names = _with_letters_in_place(list(self.groups()))[:2]

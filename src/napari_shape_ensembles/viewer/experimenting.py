@@ -14,7 +14,7 @@ import pandas as pd
 from ..archive import Tree, write_bytes
 from ..comparison import Experiment, experiment, position_dependence
 from ..comparison.compare import LONG_SECONDS, expected_seconds
-from ..comparison.design import GROUP, NO_REQUESTED_TESTS, RequestedTests
+from ..comparison.design import GROUP, NO_REQUESTED_TESTS, RequestedTests, plain_name
 from ..comparison.saved import read_view
 from ..comparison.verdict import ROW_WORDS
 from ..io.outputs import recording_outputs, refuse_overwriting
@@ -126,7 +126,7 @@ def compare_groups(sources: Sources, run_inputs: RunInputs) -> Answer:
             notes.append(position_dependence(ensembles, settings).sentence())
         except ValueError as error:  # too few outlines
             notes.append(f"Position within the images is not tested: {error}.")
-    names = dict(zip(titles, run_inputs.names, strict=True))
+    names = dict(zip(map(plain_name, titles), run_inputs.names, strict=True))
     in_order = tuple(names[name] for name in result.design.groups)
     return answer_of(result, requested, notes, groups=in_order) if rows else Answer(result, in_order)
 
@@ -137,7 +137,7 @@ def titles_of_groups(names: Sequence[str], sources: Sources) -> list[str]:
         pooled_name([source.name for source in own]) if name in SIDES else name
         for name, own in zip(names, sources, strict=True)
     ]
-    return titles if len(set(titles)) == len(titles) else list(names)
+    return titles if len(set(map(plain_name, titles))) == len(titles) else list(names)
 
 
 def _announce_duration(images: Sequence[Ensemble], first: int, run_inputs: RunInputs) -> None:

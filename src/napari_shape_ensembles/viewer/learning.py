@@ -15,6 +15,7 @@ from napari.utils import DirectLabelColormap
 from numpy.typing import NDArray
 from psygnal import Signal
 from skimage.measure import label
+from skimage.segmentation import find_boundaries
 
 from ..outlines import ObjectModel, Outlines, learn_objects, propose
 from ..outlines.proposals import (
@@ -29,6 +30,7 @@ from ..outlines.proposals import (
     sets_finding,
     varied,
 )
+from ..palette import OUTLINE
 from ..progress import report
 from ..words import counted
 from .choices import Choices
@@ -368,6 +370,7 @@ class Proposed:
     refused: list[tuple[str, str]]  #: (name, reason) of images that cannot be segmented, or by no recipe
     opposite: str = ""  #: that the objects are bright in some of them and dark in others
     candidates: NDArray[np.int32] | None = None  #: for examples in the pictured image, if the best is doubtful
+    pictures: Sequence[NDArray[np.uint8]] = ()  #: (rows, columns, 3) of each proposal: the part tried, and its outlines
 
 
 class ProposingTask(Task[Proposed]):
@@ -533,7 +536,19 @@ def propose_recipes(images: list[tuple[str, NDArray[Any]]], recipe: Any) -> Prop
     pictured = next((place for place, reason in enumerate(reasons) if not reason), 0)
     candidates = candidate_examples(images[pictured][1], found) if found and found[0].is_doubtful else None
     opposite = opposite_contrast(found, [name for name, _ in usable])
-    return Proposed(varied(found, _MAX_PROPOSALS), len(usable), pictured, refused, opposite, candidates)
+    best = varied(found, _MAX_PROPOSALS)
+    pictures = [picture_of(proposal) for proposal in best]
+    return Proposed(best, len(usable), pictured, refused, opposite, candidates, pictures)
+
+
+def picture_of(proposal: Proposal) -> NDArray[np.uint8]:
+    """Return the image crop in gray, overlaid with the outlines of the segmented objects."""
+    low, high = np.percentile(proposal.thumbnail, (0.5, 99.5))
+    grey = np.clip((proposal.thumbnail - low) / ((high - low) or 1.0), 0, 1) * 255
+    pixels: NDArray[np.uint8] = np.repeat(grey[..., None], 3, axis=2).astype(np.uint8)
+    lines = find_boundaries(proposal.labels, mode="thick")
+    pixels[lines] = [int(OUTLINE[place : place + 2], 16) for place in (1, 3, 5)]
+    return pixels
 
 
 #: Number of proposals shown.

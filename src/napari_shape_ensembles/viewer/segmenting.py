@@ -8,11 +8,11 @@ import itertools
 import weakref
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ from ..outlines.recipe import TILINGS
 from ..outlines.recognise import Content, as_labels, drawn_outlines
 from ..outlines.tracing import has_holes, label_plane
 from ..palette import OUTLINE
-from ..progress import Progress, as_part, report
+from ..progress import Progress, as_part, each_block, report
 from ..words import account_of, counted
 from .choices import Choices
 from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, source_of, trace
@@ -54,6 +54,7 @@ _MAX_UNDRAFTED_PX, _DRAFT_PX, _SECOND_DRAFT_PX = 1024, 400, 1600
 # Size of the feature cache in bytes; the features of a gray level image of 1024 × 1024 pixels take 90 MB.
 _CACHE_BYTES = 1.5e9
 _MIN_COMPONENT_PX = 10  # minimum mean size of the components of a mask of objects, in pixels
+_MAX_SAMPLED_PX = 100_000  # number of pixels whose mean and standard deviation suggest a threshold
 _KEPT, _LEFT_OUT = 1, 2
 _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segmentation preview", interpolation="zero")
 # Debounce of changes before a preview starts, in milliseconds.
@@ -111,7 +112,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.image.changed.connect(self._on_image_chosen)
         choices.changed.connect(self._on_recipe_changed)
         choices.design.changed.connect(self.update_previews)
-        self.previewer.progressed.connect(self._on_draft)
+        self.previewer.progressed.connect(self._on_progress_of_preview)
 
     # The image.
 
@@ -256,9 +257,13 @@ class SegmentationTask(Task[list[Ensemble]]):
                 self._preview_job(self.source.calibrated(self._previewed_recipe), self._previewed_recipe)
             )
 
-    def _on_draft(self, step: Progress) -> None:
-        if isinstance(step.result, Preview):
-            self._show_preview(step.result)
+    def _on_progress_of_preview(self, step: Progress) -> None:
+        if isinstance(step.result, Previewed):
+            ref, source, preview = step.result
+            if ref is None or ref() is self.image.chosen():
+                self._show_preview(preview)
+            else:
+                self._show_other_preview(ref, source, preview)
 
     def _preview_job(self, source: Source, recipe: Outlines) -> JobSteps:
         """Preview the chosen image first, then the other images of the samples; then judge the quality of all."""
@@ -282,28 +287,22 @@ class SegmentationTask(Task[list[Ensemble]]):
             yield from self._draft_job(own | sources, recipe, shown)
             if self.awaits_recipe():
                 return
-        found: dict[Ref, tuple[Source, LabelImage]] = {}
-        try:
-            preview = yield partial(draft_and_exact_preview, source, recipe, self.features)
-        except ValueError as error:
-            self._clear_preview()
-            failed.append(Finding(FAILED, source.name, True, f"{source.name}: {error}"))
-            self.preview_error = f"⚠ {source.name}: {error}"
-            self.changed.emit()
-        else:
-            self._show_preview(preview)
-            if shown is not None:
-                found[shown] = source, preview.labels
-        self.previewed.emit()
-        for ref, other in sources.items():
-            try:
-                preview = yield partial(exact_preview, other, recipe, self.features)
-            except ValueError as error:
-                failed.append(Finding(FAILED, other.name, True, f"{other.name}: {error}"))
+        found: dict[Ref | None, tuple[Source, LabelImage]] = {}
+        everything = [(shown, source), *sources.items()]
+        outcomes = yield partial(report_previews, everything, recipe, self.features)
+        for (ref, one), outcome in zip(everything, outcomes, strict=True):
+            if isinstance(outcome, Preview):
+                found[ref] = one, outcome.labels
+                continue
+            failed.append(Finding(FAILED, one.name, True, f"{one.name}: {outcome}"))
+            if ref is not None and ref != shown:
                 self._remove_other_preview(ref)
             else:
-                found[ref] = other, preview.labels
-                self._show_other_preview(ref, other, preview)
+                lines, self._preview_layer = self._preview_layer, None
+                self._remove_layer(lines)
+                self.preview, self.preview_error = None, f"⚠ {one.name}: {outcome}"
+                self.changed.emit()
+        self.previewed.emit()
         *sides, beside = ([found[ref] for ref in own if ref in found] for own in samples)
         beside += [found[shown]] if shown in found and not any(shown in own for own in samples) else []
         yield from self._judge(sides, recipe, beside, failed)
@@ -450,6 +449,11 @@ class SegmentationTask(Task[list[Ensemble]]):
         OWN.add(lines)
         add_unselected(lines, layers, None if above is None else layers.index(above) + 1)
         return lines
+
+    @property
+    def is_preview_drawn(self) -> bool:
+        """Whether the outlines of the preview are in the viewer; not once layers were made of them."""
+        return self._preview_layer is not None and self._preview_layer in self.choices.layers
 
     def _clear_preview(self) -> None:
         self._remove_preview_layers()
@@ -628,10 +632,12 @@ def grey_levels(source: Source) -> dict[str, Any]:
     """Return whether an image is RGB, its gray level range and an initial threshold, for the form."""
     rgb = source.data.ndim == 3
     values = source.data[..., :3].mean(axis=-1) / 255 if rgb else source.data
-    finite = values[np.isfinite(values)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    # In double precision, as squares of float16 overflow.
-    middle = float(finite.mean(dtype=np.float64) + finite.std(dtype=np.float64)) if finite.size else 0.5
+    if values.size and not np.isfinite([values.min(), values.max()]).all():
+        values = values[np.isfinite(values)]
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+    # Of some pixels, as the event loop waits; in double precision, as squares of float16 overflow.
+    few = values.ravel()[:: max(values.size // _MAX_SAMPLED_PX, 1)]
+    middle = float(few.mean(dtype=np.float64) + few.std(dtype=np.float64)) if few.size else 0.5
     return {"rgb": rgb, "low": low, "high": high, "middle": min(middle, high)}
 
 
@@ -737,27 +743,59 @@ def verdict_on(
     return Verdict(Quality((*empty, *drawn, *found)), counts)
 
 
-def draft_and_exact_preview(source: Source, recipe: Outlines, features: FeatureCache | None = None) -> Preview:
-    """Return the full-resolution preview; for large images and slow methods, report a draft first."""
+class Previewed(NamedTuple):
+    """A preview of a layer."""
+
+    ref: Ref | None  #: None if the layer was deleted meanwhile
+    source: Source
+    preview: Preview
+
+
+def report_previews(
+    sources: Sequence[tuple[Ref | None, Source]], recipe: Outlines, features: FeatureCache
+) -> list[Preview | ValueError]:
+    """Return the full-resolution previews of images and labels, or why there are none; report each once it is ready.
+
+    Drafts of the first are reported before. Images are segmented in parallel, but not by a model or by an installed
+    segmenter, which takes the whole machine.
+    """
+    ref, first = sources[0]
+    for draft in drafts(first, recipe, features):
+        report("segmenting", result=Previewed(ref, first, draft))
+
+    def outcome_of(one: tuple[Ref | None, Source]) -> Preview | ValueError:
+        try:
+            return exact_preview(one[1], recipe, features)
+        except ValueError as error:
+            return error
+
+    outcomes: list[Preview | ValueError] = []
+    each = each_block if recipe.find is None else map
+    for (ref, source), outcome in zip(sources, each(outcome_of, sources), strict=True):
+        outcomes.append(outcome)
+        if isinstance(outcome, Preview):
+            report("segmenting", len(outcomes), len(sources), Previewed(ref, source, outcome))
+    return outcomes
+
+
+def drafts(source: Source, recipe: Outlines, features: FeatureCache) -> Iterator[Preview]:
+    """Yield previews at lower resolutions of a large image, or for a slow method."""
     rows, columns = source.data.shape[:2]
-    features = features or FeatureCache()
+    longer = max(rows, columns)
     if recipe.find is not None:
-        if (model := model_of(recipe.find)) is not None and max(rows, columns) > _DRAFT_PX:
-            coarse = model.labels(features.of(source.data), step=int(np.ceil(max(rows, columns) / _DRAFT_PX)))
-            report("segmenting", result=preview_of(coarse, source, recipe, recipe.ignored(source.data), draft=True))
-        return exact_preview(source, recipe, features)
+        if (model := model_of(recipe.find)) is not None and longer > _DRAFT_PX:
+            coarse = model.labels(features.of(source.data), step=int(np.ceil(longer / _DRAFT_PX)))
+            yield preview_of(coarse, source, recipe, recipe.ignored(source.data), draft=True)
+        return
     slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none"
     takes_long = recipe.method in TILINGS or any(slow)
-    longer = max(rows, columns)
     for side, is_drafted in (
         (_DRAFT_PX, longer > (_DRAFT_PX if takes_long else _MAX_UNDRAFTED_PX)),
         (_SECOND_DRAFT_PX, longer > 2 * _SECOND_DRAFT_PX),
     ):
         if is_drafted:
             with suppress(ValueError):  # such as too few gray levels; the full resolution may have enough
-                draft = draft_of(source, recipe, factor=min(-(-longer // side), rows, columns))
-                report("segmenting", result=draft)
-    return exact_preview(source, recipe, features)
+                yield draft_of(source, recipe, factor=min(-(-longer // side), rows, columns))
 
 
 def draft_of(source: Source, recipe: Outlines, factor: int) -> Preview:

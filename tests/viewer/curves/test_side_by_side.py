@@ -10,7 +10,7 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication, QListView
 from scipy import ndimage
 
-from docks import grid_of, set_choices, wait_until_idle
+from docks import cells, grid_of, set_choices, wait_until_idle
 from image_makers import spots
 from napari_shape_ensembles.comparison.design import GROUP
 from napari_shape_ensembles.viewer.camera_flight import Flight, move_camera, view_of
@@ -417,15 +417,6 @@ def test_captions_follow_the_unit_and_displayed_axes(model, qtbot):
 # On the screen -------------------------------------------------------------------------------------------------
 
 
-def cells(viewer):
-    """Names of the visible layers in each cell."""
-    found = {}
-    for place, layer in enumerate(viewer.layers):
-        if layer.visible:
-            found.setdefault(grid_of(viewer).position(place, viewer.layers), set()).add(layer.name)
-    return found
-
-
 def boxes(viewer):
     """Bounding boxes of the images on the canvas (top, left, bottom, right), by their uniform brightness."""
     seen = np.asarray(viewer.screenshot(canvas_only=True, flash=False))[..., 0]
@@ -437,9 +428,9 @@ def boxes(viewer):
     return found
 
 
-def are_above(viewer, captions, value, words):
-    """Whether a caption is right above the image of this brightness, aligned with its left edge."""
-    top, left, _, _ = boxes(viewer)[value]
+def is_above(captions, box, words):
+    """Whether a caption is right above an image with this bounding box, aligned with its left edge."""
+    top, left, _, _ = box
     rooms = [room for caption, room in captions.shown if caption.text == words]
     return any(abs(room.bottom() - top) <= 4 and abs(room.left() - left) <= 3 for room in rooms)
 
@@ -459,7 +450,10 @@ def test_captions_are_above_their_images_and_move_with_them(make_napari_viewer, 
     both = {100: "A · one", 200: "B · two"}
 
     def right():
-        return len(captions.shown) == 2 and all(are_above(viewer, captions, *one) for one in both.items())
+        if len(captions.shown) != 2:
+            return False
+        found = boxes(viewer)
+        return all(is_above(captions, found[value], words) for value, words in both.items())
 
     qtbot.waitUntil(lambda: grid_of(viewer).enabled is not apart)
     qtbot.waitUntil(right)
@@ -502,17 +496,9 @@ def test_captions_are_above_their_images_and_move_with_them(make_napari_viewer, 
             pixel = (bottom - top) / 60
             place = QPointF(left + 20.5 * pixel, top + 10.5 * pixel)
             for kind in (QEvent.Type.MouseMove, QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonRelease):
-                is_unchanged_in_file = (
-                    Qt.MouseButton.NoButton if kind is QEvent.Type.MouseMove else Qt.MouseButton.LeftButton
-                )
-                event = QMouseEvent(
-                    kind,
-                    place,
-                    canvas.mapToGlobal(place),
-                    is_unchanged_in_file,
-                    is_unchanged_in_file,
-                    Qt.KeyboardModifier.NoModifier,
-                )
+                held = Qt.MouseButton.NoButton if kind is QEvent.Type.MouseMove else Qt.MouseButton.LeftButton
+                everywhere = canvas.mapToGlobal(place)
+                event = QMouseEvent(kind, place, everywhere, held, held, Qt.KeyboardModifier.NoModifier)
                 QApplication.sendEvent(canvas, event)
         assert marks.data == pytest.approx(np.array([[10, 20]] * 2), abs=0.5)
     assert len(captions.shown) == 2

@@ -205,6 +205,8 @@ class AnswerPage(TaskPage):
         self._place_of_groups.setVisible(several)
         self.faults.set_message("" if task.running else task.withheld)
         self.run_button.setVisible(self.state not in ("done", "stale", INCONCLUSIVE))  # not beside *Run again*
+        if self.run_button.isHidden() and self.stale.isHidden() and not self._invalid_reason:
+            self.reason.hide()  # of a run that is not offered, as of a result that was opened without its images
         self._show_verdict()
         self._show_checks()
         self._show_missing_curves()

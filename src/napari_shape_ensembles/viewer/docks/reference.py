@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from qtpy.QtCore import QSignalBlocker
-from qtpy.QtWidgets import QFileDialog, QProgressBar, QWidget
+from qtpy.QtWidgets import QFileDialog, QHeaderView, QProgressBar, QWidget
 
 from ...progress import Progress
 from ..dialogs import Dialogs
@@ -40,6 +40,7 @@ class ReferencePanel(QWidget):
         self.table = PickTable(*COLUMNS)
         self.table.setMinimumHeight(120)
         self.table.setAccessibleName("Judged images")
+        self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)  # words wrap
         self.table.setToolTip(
             "One row per image, the least usual first. p: how often an image of the accepted kind is as unusual. The "
             "outlines of unlike images are painted by how much they make them so."

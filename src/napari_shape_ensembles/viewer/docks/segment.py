@@ -155,7 +155,8 @@ class SegmentCurves(TaskPage):
         if preview is not None:
             told = " · updating …" if task.is_preview_pending else ""
             words = [f"<b>{counted(len(preview.diameters), 'object')}</b>{' (draft)' if preview.draft else ''}{told}"]
-            words += [f"{escape(line)} (dotted)" for line in account_of(preview.left_out)]
+            drawn = " (dotted)" if task.is_preview_drawn else ""
+            words += [f"{escape(line)}{drawn}" for line in account_of(preview.left_out)]
             words += account_of({}, preview.filled)
         found, rest = verdict_lines(task.verdict)
         if task.image.chosen() is None and task.verdict.counts:  # labels or shapes alone

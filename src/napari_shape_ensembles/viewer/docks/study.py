@@ -118,7 +118,7 @@ class StudyPage(TaskPage):
         self.shown.setCurrentIndex(self.shown.findData(study.test))
         count = sum(map(len, study.excluded(study.choices.design.sides())))
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
-        self.run_button.setVisible(self.state != "stale")  # not beside *Run again*
+        self.run_button.setVisible(self.stale.isHidden())  # not beside *Run again*
         self.answer.setText(study.answer)
         self.answer.setVisible(bool(study.answer))
         if self._plot_state() != self._drawn_state:

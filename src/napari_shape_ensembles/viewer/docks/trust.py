@@ -57,7 +57,7 @@ class TrustPage(TaskPage):
         self.picture.show_study(result)
         self.picture.setVisible(result is not None)
         # Not beside *Run again*, but after a cancelled run, which leaves a partial result.
-        self.run_button.setVisible(self.state != "stale" and (self.state != "done" or bool(self.task.message)))
+        self.run_button.setVisible(self.stale.isHidden() and (self.state != "done" or bool(self.task.message)))
         shown = self.comparison.result
         doubts = [] if shown is None else doubts_of(shown)
         archetypes = [] if result is None else [one.case for one in result.choices if one.name == "archetype"]

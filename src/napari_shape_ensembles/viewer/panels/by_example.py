@@ -7,7 +7,6 @@ from qtpy.QtGui import QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QCheckBox, QListView, QListWidget, QListWidgetItem, QSizePolicy, QWidget
 
 from ...outlines.proposals import Proposal, describe_finding, distinguishing_descriptions
-from ...palette import OUTLINE
 from ...words import counted
 from ..dialogs import Dialogs
 from ..session import Session
@@ -144,9 +143,10 @@ class Proposals(QWidget):
                 self.pictures.clear()
                 differ = distinguishing_descriptions([proposal.recipe for proposal in proposals])
                 common = set.intersection(*(set(words.split(", ")) for words in differ)) if len(differ) > 1 else set()
-                for proposal, words in zip(proposals, differ, strict=True):
+                pictures = [] if task.result is None else task.result.pictures
+                for proposal, pixels, words in zip(proposals, pictures, differ, strict=True):
                     caption = ", ".join(part for part in words.split(", ") if part not in common)
-                    item = QListWidgetItem(QIcon(picture_of(proposal)), caption, self.pictures)
+                    item = QListWidgetItem(QIcon(pixmap_of(pixels)), caption, self.pictures)
                     found = counted(int(proposal.labels.max()), "object")
                     said = dict.fromkeys([*words.split(", "), *describe_finding(proposal.recipe).split(", ")])
                     item.setToolTip(f"{', '.join(said)}; {found} in this part")
@@ -167,16 +167,9 @@ class Proposals(QWidget):
         self.pictures.setFixedHeight(sum(max(row) + 2 * _GAP for row in rows if row) + _GAP)
 
 
-def picture_of(proposal: Proposal) -> QPixmap:
-    """Return a thumbnail of the image crop, overlaid with the outlines of the segmented objects."""
-    from skimage.segmentation import find_boundaries
-
-    low, high = np.percentile(proposal.thumbnail, (0.5, 99.5))
-    grey = np.clip((proposal.thumbnail - low) / ((high - low) or 1.0), 0, 1) * 255
-    pixels: NDArray[np.uint8] = np.repeat(grey[..., None], 3, axis=2).astype(np.uint8)
-    lines = find_boundaries(proposal.labels, mode="thick")
-    pixels[lines] = [int(OUTLINE[place : place + 2], 16) for place in (1, 3, 5)]
-    rows, columns = grey.shape
+def pixmap_of(pixels: NDArray[np.uint8]) -> QPixmap:
+    """Return a thumbnail of the width shown."""
+    rows, columns = pixels.shape[:2]
     image = QImage(np.ascontiguousarray(pixels).tobytes(), columns, rows, 3 * columns, QImage.Format.Format_RGB888)
     return QPixmap.fromImage(image.copy()).scaled(
         _THUMBNAIL_PX, _THUMBNAIL_PX, Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.SmoothTransformation

@@ -9,7 +9,7 @@ from qtpy.QtGui import QColor, QPainter, QPen
 from qtpy.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from ...comparison import Comparison
-from ...comparison.answer import in_one_line, names_of
+from ...comparison.answer import border_words, in_one_line, names_of
 from ...explanation.headline import Headline
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
@@ -70,7 +70,7 @@ class VerdictPanel(QWidget):
             )
             is_overruled = result.settings.overrule and bool(result.quality.serious)
             faults = "⚠ Shown despite faults of the outlines." if is_overruled else ""
-            more = said, known.scope, faults
+            more = said, known.scope, border_words(result), faults
             beside = " ".join(words for words in more if words)
         self.sentence.show_text(words)
         self.sentence.setToolTip(_IN_BRACKETS if known is not None and "times" in known.sentence else "")
