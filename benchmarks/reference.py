@@ -1,13 +1,14 @@
 """False alarms and power of `Reference`, by simulation and on real images; results of docs/evidence/reference.md.
 
-python benchmarks/reference.py levels | real | made | days | chart | cost
+python benchmarks/reference.py levels | real | made | days | discoveries | chart | cost
     [--repetitions N] [--seed S] [--laws LAW ...] [--images N ...] [--data FOLDER] [--out docs/results/reference.json]
 
 `levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts,
 vertebrae, cells, powder, steel and battery particles (data beside the repository: docs/contributing/data.md), held out
 or of another kind; by `Reference` and by rivals. `made`: the same on made outlines, on which the score was chosen. What
-is found in form and in scale shows what leaks. `days`: another day, and references of several days. `chart`: false
-alarms over 200 images, and delays. `cost`: seconds for 1000 images of 200 outlines.
+is found in form and in scale shows what leaks. `days`: another day, and references of several days. `discoveries`: the
+false discovery rate over 40 queries. `chart`: false alarms over 200 images, and delays. `cost`: seconds
+for 1000 images of 200 outlines.
 """
 
 import argparse
@@ -312,6 +313,25 @@ def days(args):
     return rows
 
 
+def discoveries(args):
+    """False discovery rate over 40 queries of which some are unlike, and the share of these that is found."""
+    rows = []
+    for law, number in ((law, number) for law in args.laws for number in (0, 4, 20)):
+        rng, false, found = np.random.default_rng([args.seed, number]), [], []
+        for _ in range(args.repetitions):
+            reference = [drawn(rng, law, int(rng.integers(5, 51))) for _ in range(100)]
+            queries = [drawn(rng, law, int(rng.integers(5, 51)), 1.0 * (place < number)) for place in range(40)]
+            images = stand_in([*reference, *queries])
+            table = Reference(images[:100], significance=LEVEL).judge(images[100:], correction="fdr")
+            flagged = (table["p_adjusted"] <= LEVEL + 1e-9).to_numpy()
+            false.append(flagged[number:].sum() / max(flagged.sum(), 1))
+            found.append(flagged[:number].mean() if number else 0.0)
+        rate, error = float(np.mean(false)), float(np.std(false) / args.repetitions**0.5)
+        of_unlike = f"{np.mean(found):.2f}" if number else "–"
+        rows.append(printed(law=law, unlike=number, false_discoveries=f"{rate:.3f} ± {error:.3f}", found=of_unlike))
+    return rows
+
+
 def chart(args):
     """Alarms over 200 images, and the delay of an alarm after a change at image 50."""
     rows = []
@@ -345,7 +365,7 @@ def cost(args):
 def main():
     """Run one of the simulations."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("levels", "real", "made", "days", "chart", "cost"))
+    parser.add_argument("what", choices=("levels", "real", "made", "days", "discoveries", "chart", "cost"))
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--laws", choices=LAWS, nargs="+", default=[*LAWS])

@@ -197,6 +197,33 @@ def reopen(viewer, path, qtbot):
     return dock
 
 
+def cells(viewer):
+    """Names of the visible layers in each cell of the grid."""
+    found = {}
+    for place, layer in enumerate(viewer.layers):
+        if layer.visible:
+            found.setdefault(grid_of(viewer).position(place, viewer.layers), set()).add(layer.name)
+    return found
+
+
+def listeners(viewer, layers):
+    """Numbers of callbacks connected to each event of the layer list, the selection, the sliders and these layers."""
+    groups = [viewer.layers.events, viewer.layers.selection.events, viewer.dims.events]
+    groups += [layer.events for layer in layers]
+    return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
+
+
+def out_of_date(page):
+    """What a page says is out of date; empty if nothing is."""
+    return "" if page.stale.isHidden() else page.stale.label.text()
+
+
+def ended(task, qtbot, start):
+    """Start a task, and wait until it is idle."""
+    start()
+    qtbot.waitUntil(lambda: not task.busy)
+
+
 def execute(code, **names):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         exec(code, scope := {"__name__": "__main__", **names})

@@ -54,15 +54,6 @@ def test_rows_for_the_grains_of_the_paper(shared_data, first, second, stretch, s
     assert compare(a, b, settings).case == case
 
 
-def test_row_for_two_images_of_powder_particles(real_data):
-    data = np.load(real_data / "ampis_powder" / "polygons.npz")
-    curves = load_curves(real_data / "ampis_powder" / "polygons.npz")
-    inside = [(curve > 1).all() and (curve < (1022, 1534)).all() for curve in curves]
-    particles = (data["kind"] == 0) & inside
-    a, b = ([curves[i] for i in np.flatnonzero(particles & (data["image"] == image))] for image in (0, 1))
-    assert compare(Ensemble(a), Ensemble(b)).case == "1∧0"
-
-
 @pytest.fixture
 def cells(real_data):
     """Outlines by cell line (0 dunn, 1 dlm8) and treatment (0 control, 1 jasp, 2 cytd)."""

@@ -63,7 +63,7 @@ def binomial_limit(repetitions, share):
 @pytest.mark.parametrize("own", [5, 40])
 def test_p_values_of_one_more_image_are_uniform_for_unequal_numbers_of_outlines(measured, own):
     rng, found = np.random.default_rng(own), []
-    for _ in range(150):  # in 500 of each of 60 designs: docs/results/reference.json
+    for _ in range(300):
         usual = measured(descriptors(rng, int(rng.integers(5, 41))) for _ in range(19))
         found.append(Reference(usual).judge(measured([descriptors(rng, own)])).iloc[0])
     table = pd.DataFrame(found)
@@ -73,7 +73,7 @@ def test_p_values_of_one_more_image_are_uniform_for_unequal_numbers_of_outlines(
         assert set(np.round(20 * p, 9)) <= set(range(1, 21))
         for level in (0.05, 0.1, 0.25, 0.5, 0.75):
             share = (p <= level + 1e-9).mean()
-            assert 2 * level - binomial_limit(150, level) < share < binomial_limit(150, level), (name, level)
+            assert 2 * level - binomial_limit(300, level) < share < binomial_limit(300, level), (name, level)
 
 
 @pytest.mark.parametrize(("usual", "own", "share"), [(10, 40, 0.05), (40, 10, 0.1)])

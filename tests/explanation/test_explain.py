@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from curve_makers import blobs, load_curves
-from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
+from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis, samples
 from napari_shape_ensembles.comparison.answer import differing
 from napari_shape_ensembles.explanation.explain import EXPLANATION_STEPS
 from napari_shape_ensembles.explanation.properties import properties
@@ -75,13 +75,8 @@ def test_stretched_grains_are_only_more_elongated(shared_data):
     assert swaps[0].plot().get_title(loc="left") == "1∧0"
 
 
-def test_powder_particles_differ_in_size(real_data):
-    data = np.load(real_data / "ampis_powder" / "polygons.npz")
-    curves = load_curves(real_data / "ampis_powder" / "polygons.npz")
-    inside = [(curve > 1).all() and (curve < (1022, 1534)).all() for curve in curves]
-    chosen = (data["kind"] == 0) & inside
-    a, b = (Ensemble([curves[i] for i in np.flatnonzero(chosen & (data["image"] == k))]) for k in (0, 1))
-    result = compare(a, b, FEWER)
+def test_powder_particles_differ_in_size():
+    result = compare(*samples.powder_outlines().ensembles(), FEWER)
     assert differences(result) == ("size",)
     assert result.estimates["estimate"][0] == pytest.approx(0.81, abs=0.02)
     assert_only_replaced_parts_differ(resynthesis(result), result)
@@ -212,6 +207,9 @@ def test_a_small_part_of_the_outline_is_not_rounded_to_none(small, explained):
     assert words not in one.sentences()
     assert "have no common form" in one.sentences()[-1]
     vars(differs)["has_common_form"] = (True, True)
+    assert words not in one.sentences()  # the coarse form does not differ
+    assert not one.mean_differs.any()
+    vars(differs)["quantity_p_values"] = {"coarse form": (0.001, 0.001)}
     assert words in one.sentences()
 
 

@@ -30,6 +30,7 @@ from scipy import ndimage
 
 from docks import (
     PLUGIN,
+    cells,
     grid_of,
     press,
     set_choices,
@@ -58,15 +59,6 @@ from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.tour import Tour
 
 QUICK = {"permutations": 199, "landmarks": 50, "rank": 10}
-
-
-def cells(viewer):
-    """Names of the visible layers in each cell of the grid."""
-    found = {}
-    for place, layer in enumerate(viewer.layers):
-        if layer.visible:
-            found.setdefault(grid_of(viewer).position(place, viewer.layers), set()).add(layer.name)
-    return found
 
 
 def captions(viewer):

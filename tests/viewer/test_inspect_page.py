@@ -6,7 +6,7 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QPushButton
 
-from docks import press, set_choices, show_docks
+from docks import out_of_date, press, set_choices, show_docks
 from fault_makers import ODD, faulty
 from image_makers import labels_with_a_fault, segmented, spots
 from napari_shape_ensembles import Settings, segment
@@ -113,10 +113,6 @@ def test_clicking_shows_a_curve(make_napari_viewer, qtbot):
     assert viewer.layers.selection.active == layer
     np.testing.assert_allclose(camera.center[-2:], layer.data[index].mean(axis=0) * 0.5, atol=2)
     assert camera.zoom > before
-
-
-def out_of_date(dock):
-    return "" if dock.stale.isHidden() else dock.stale.label.text()
 
 
 def test_changes_outdate_an_inspection_until_undone(inspected, qtbot):
@@ -318,8 +314,8 @@ def test_an_image_without_a_curve_is_reported(model, qtbot):
 
 def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_path, monkeypatch):
     show_docks(viewer := make_napari_viewer())
-    labels, image, _ = faulty("hole")
-    labels[labels == 14] = 0
+    labels, image, _ = faulty("hole", reach=1)
+    labels[labels == 36] = 0
     labels[0:8, 100:108] = 99
     given = labels.copy()
     viewer.add_image(image, name="field", scale=(0.5, 0.5), units=("um", "um"))

@@ -315,7 +315,10 @@ def test_a_correction_changes_a_copy_and_retraces_its_outline(reviewed, model, q
     assert now.features.set_index("id").loc[ODD, "reasons"] == ""
     assert now.features.loc[now.features["excluded"], "id"].tolist() == [19]
     assert reviewed.changed_since() == []
+    reviewed.go_to(len(reviewed.rows) // 2)
+    assert reviewed.current.label != ODD
     reviewed.undo()
+    assert reviewed.current == (0, ODD)  # the label of the undone correction
     qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
     np.testing.assert_array_equal(copy.data, given)
     assert reasons(reviewed)[ODD].startswith("hole: ")
@@ -638,36 +641,28 @@ def test_the_copy_of_deleted_labels_replaces_nothing(reviewed, model, qtbot):
     assert reviewed.message == ""
 
 
-def test_undo_shows_the_label_of_the_undone_correction(reviewed, qtbot):
-    fixed(reviewed, qtbot)
-    reviewed.go_to(len(reviewed.rows) // 2)
-    assert reviewed.current.label != ODD
-    reviewed.undo()
-    assert reviewed.current == (0, ODD)
-
-
-def test_a_suggested_fix_right_after_an_undo_waits_for_the_reasons(reviewed, qtbot):
-    fixed(reviewed, qtbot)
-    reviewed.undo()
-    assert reviewed.current == (0, ODD)
-    assert not reviewed.review.reasons(reviewed.current).startswith("hole")  # of the filled label
-    reviewed.fix()
-    assert reviewed.review.corrected[0].changes == []
-    qtbot.waitUntil(lambda: reviewed.review.corrected[0].changes != [])
-    assert reviewed.review.corrected[0].log["action"].tolist() == ["fill holes"]
-    qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
-    assert reviewed.message == ""
-
-
-def test_a_waiting_fix_is_dropped_by_another_undo(reviewed, qtbot):
+def test_a_suggested_fix_right_after_an_undo_waits_for_the_reasons_unless_undone(reviewed, qtbot):
     reviewed.tick(wrong=True)
     reviewed.go_to(int(reviewed.rows.index[reviewed.rows["label"] == ODD][0]))
-    fixed(reviewed, qtbot)
-    reviewed.undo()
-    reviewed.fix()
-    reviewed.undo()
-    qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
-    assert reviewed.review.corrected[0].changes == []
+    for undone in (False, True):
+        fixed(reviewed, qtbot)
+        own = reviewed.review.corrected[0]
+        reviewed.undo()
+        assert reviewed.current == (0, ODD)
+        assert not reviewed.review.reasons(reviewed.current).startswith("hole")  # of the filled label
+        reviewed.fix()
+        assert own.changes == []
+        if undone:
+            reviewed.undo()  # of the verdict: the waiting fix is dropped
+            qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
+            assert own.changes == []
+        else:
+            qtbot.waitUntil(lambda own=own: own.changes != [])
+            assert own.log["action"].tolist() == ["fill holes"]
+            qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
+            assert reviewed.message == ""
+            reviewed.undo()
+            qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
 
 
 def test_a_copy_with_a_clashing_name_is_numbered(reviewed, model, qtbot):
@@ -700,17 +695,15 @@ def test_undoing_strokes_in_napari_undoes_corrections(reviewed, model, qtbot):
     np.testing.assert_array_equal(reviewed.review.corrected[0].labels, copy.data)
 
 
-@pytest.mark.parametrize("action", ["fix", "undo"])
-def test_a_stroke_is_kept_if_an_action_follows_immediately(reviewed, model, qtbot, action):
+def test_a_stroke_is_kept_if_an_action_follows_immediately(reviewed, model, qtbot):
     fixed(reviewed, qtbot)
     own = reviewed.review.corrected[0]
     paint(model.layers["nuclei corrected"], 3)
-    if action == "fix":
-        fixed(reviewed, qtbot, "delete")
-        assert own.log["action"].tolist() == ["fill holes", "paint", "delete"]
-    else:
-        reviewed.undo()  # the stroke, which is the last change
-        assert own.log["action"].tolist() == ["fill holes"]
+    reviewed.undo()  # the stroke, which is the last change
+    assert own.log["action"].tolist() == ["fill holes"]
+    paint(model.layers["nuclei corrected"], 3)
+    fixed(reviewed, qtbot, "delete")
+    assert own.log["action"].tolist() == ["fill holes", "paint", "delete"]
 
 
 def test_strokes_on_a_copy_not_under_review_are_kept(reviewed, model, qtbot):
@@ -862,15 +855,15 @@ def test_verdicts_on_a_plane_of_a_stack_are_resumed(in_stack, model, qtbot):
     assert in_stack.review.counts()["right"] == 1
 
 
-@pytest.mark.parametrize("action", ["fill holes", "delete"])
-def test_undoing_a_correction_after_a_rerun_removes_its_verdict(reviewed, qtbot, action):
-    fixed(reviewed, qtbot, action)
-    ended(reviewed, qtbot, reviewed.run)
-    reviewed.undo()
-    qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
-    assert reviewed.current == (0, ODD)
-    assert reviewed.rows["mark"].tolist() == [""] * len(reviewed.rows)
-    assert reviewed.ticks.table is None
+def test_undoing_a_correction_after_a_rerun_removes_its_verdict(reviewed, qtbot):
+    for action in ("fill holes", "delete"):
+        fixed(reviewed, qtbot, action)
+        ended(reviewed, qtbot, reviewed.run)
+        reviewed.undo()
+        qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
+        assert reviewed.current == (0, ODD)
+        assert reviewed.rows["mark"].tolist() == [""] * len(reviewed.rows)
+        assert reviewed.ticks.table is None
 
 
 def test_verdicts_and_corrections_made_during_a_rerun_are_kept(reviewed, model, qtbot):

@@ -8,7 +8,7 @@ import pytest
 from napari.layers import Labels
 from skimage.measure import label
 
-from docks import press, set_choices
+from docks import ended, press, set_choices
 from image_makers import spots
 from napari_shape_ensembles import Comparison, ObjectModel, Outlines, Settings, match_labels
 from napari_shape_ensembles.viewer.docks.bench import Bench
@@ -31,11 +31,6 @@ def session(model, qtbot):
     yield session
     session.segmentation.deactivate()
     session.detach()
-
-
-def ended(task, qtbot, start):
-    start()
-    qtbot.waitUntil(lambda: not task.busy)
 
 
 def paint(session, count=5, seed=1, background=True):

@@ -12,30 +12,13 @@ import pytest
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication
 
-from docks import (
-    chosen_names,
-    curves_of,
-    open_answer,
-    press,
-    run,
-    set_choices,
-    slow,
-    words_of,
-)
+from docks import chosen_names, curves_of, listeners, open_answer, press, run, set_choices, slow, words_of
 from image_makers import spots
 from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.inputs import is_own
 from napari_shape_ensembles.viewer.task import JobRunner
-
-
-def counts(viewer):
-    """Numbers of callbacks connected to each event of the layer list, the selection, the sliders and the layers."""
-    groups = [viewer.layers.events, viewer.layers.selection.events, viewer.dims.events]
-    groups += [layer.events for layer in viewer.layers]
-    return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
-
 
 # Choosing ------------------------------------------------------------------------------------------------------
 
@@ -295,11 +278,11 @@ def test_two_docks_in_one_viewer_show_the_same_result(bare_dock, model, qtbot):
 def test_a_closed_dock_is_disconnected_and_detects_changes_on_reopening(model, qtbot):
     for seed in (1, 2):
         model.add_image(spots(seed), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
-    before = counts(model)
+    before = listeners(model, model.layers)
     dock = open_answer(model, qtbot)
     dock.show()
     run(dock, qtbot)
-    opened = counts(model)
+    opened = listeners(model, model.layers)
     assert sum(opened) > sum(before)
     for change in (None, None, lambda: setattr(model.layers["1"], "scale", (1, 1))):
         dock.hide()
@@ -307,14 +290,14 @@ def test_a_closed_dock_is_disconnected_and_detects_changes_on_reopening(model, q
         if change is not None:
             change()
         dock.show()
-        assert counts(model) == opened
+        assert listeners(model, model.layers) == opened
     assert dock.state == "stale"
     assert not dock.stale.isHidden()
     dock.hide()
     qtbot.waitUntil(lambda: not dock.session.design.is_connected)
     for layer in list(dock.comparison.curves):
         model.layers.remove(layer)
-    assert counts(model) == before
+    assert listeners(model, model.layers) == before
 
 
 def test_closing_the_viewer_during_a_run_leaves_no_window_and_no_error(make_napari_viewer, qtbot):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from qtpy.QtWidgets import QCheckBox, QComboBox
 
-from docks import press, set_choices, show_docks
+from docks import listeners, press, set_choices, show_docks
 from image_makers import spots
 from napari_shape_ensembles import extract_curves, propose, segment, unusual_outlines
 from napari_shape_ensembles.comparison.colorings import COLORINGS
@@ -240,12 +240,12 @@ def test_renamed_replaced_and_deleted_images_are_followed(dock, viewer, qtbot):
 def test_a_closed_dock_is_disconnected_until_reopened(make_napari_viewer, qtbot):
     show_docks(viewer := make_napari_viewer())
     image = viewer.add_image(spots(1), name="one")
-    before = listeners(viewer, image)
+    before = listeners(viewer, [image])
     dock = opened(viewer, qtbot)
     dock.form.controls["min_area"].setValue(20)  # a preview is scheduled
     dock.parentWidget().close()
     qtbot.waitUntil(lambda: not dock.segmentation.image.is_connected)
-    assert listeners(viewer, image) == before
+    assert listeners(viewer, [image]) == before
     image.data = spots(2, rows=4)
     image.scale = (0.5, 0.5)
     qtbot.wait(300)
@@ -253,12 +253,6 @@ def test_a_closed_dock_is_disconnected_until_reopened(make_napari_viewer, qtbot)
     with qtbot.waitSignal(dock.previewed):
         dock.parentWidget().show()
     assert len(dock.segmentation.preview.diameters) == 16
-
-
-def listeners(viewer, image):
-    """Numbers of callbacks connected to each event of the layer list, the sliders and the image."""
-    groups = (viewer.layers.events, viewer.dims.events, image.events)
-    return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
 
 
 def test_the_displayed_plane_or_all_planes_of_a_stack_are_segmented(viewer, qtbot):

@@ -6,6 +6,7 @@ import weakref
 import numpy as np
 import pytest
 
+from docks import ended
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Outlines, Settings, extract_curves, segment
 from napari_shape_ensembles.outlines.reasons import too_small
@@ -45,11 +46,6 @@ def seen(task, qtbot, change=lambda: None):
     change()
     qtbot.waitUntil(lambda: bool(came))
     return task.preview
-
-
-def ended(task, qtbot, start):
-    start()
-    qtbot.waitUntil(lambda: not task.busy)
 
 
 def test_a_preview_is_one_layer_and_is_removed_on_deactivation(task, model, qtbot):

@@ -7,7 +7,7 @@ from qtpy.QtCore import QEvent, QPoint, Qt
 from qtpy.QtGui import QHelpEvent
 from qtpy.QtWidgets import QApplication
 
-from docks import choose_several, chosen_names, press, set_choices, swap
+from docks import choose_several, chosen_names, out_of_date, press, set_choices, swap
 from image_makers import labels_of, spots
 from napari_shape_ensembles.comparison.verdict import ROW_WORDS
 from napari_shape_ensembles.viewer import studying
@@ -124,10 +124,6 @@ def test_an_invalid_range_is_reported(landscape_dock):
     landscape_dock.ranges["ranks"].setText("2, many")
     assert 'Ranks: "many" is not a number' in landscape_dock.reason.text()
     assert not landscape_dock.run_button.isEnabled()
-
-
-def out_of_date(dock):
-    return "" if dock.stale.isHidden() else dock.stale.label.text()
 
 
 def test_a_study_outlives_a_failed_run_and_detects_changes_on_reopening(landscape_dock, model, qtbot, monkeypatch):

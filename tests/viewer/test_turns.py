@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QApplication
 from docks import (
     grid_of,
     includes_again,
+    listeners,
     open_answer,
     press,
     run,
@@ -108,19 +109,13 @@ def test_an_error_that_cannot_be_shown_is_raised_and_the_dock_idle(bare_dock, mo
     assert not bare_dock.busy
 
 
-def listeners(model):
-    """Numbers of callbacks connected to the layer list, the sliders and the layers."""
-    groups = [model.layers.events, model.dims.events, *(model.layers[name].events for name in ("one", "two"))]
-    return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
-
-
 @pytest.mark.parametrize("turn", [0, 2, 5])
 def test_a_dock_closed_between_two_turns_is_disconnected(bare_dock, model, qtbot, stepped, turn):
-    design = bare_dock.session.design
+    design, images = bare_dock.session.design, list(model.layers)
     bare_dock.show()
     bare_dock.hide()
     qtbot.waitUntil(lambda: not design.is_connected)
-    resting = listeners(model)
+    resting = listeners(model, images)
     bare_dock.show()
     delivering(bare_dock, qtbot)
     for _ in zip(range(turn), take_turns(bare_dock), strict=False):
@@ -131,7 +126,7 @@ def test_a_dock_closed_between_two_turns_is_disconnected(bare_dock, model, qtbot
     assert not bare_dock.busy
     callbacks = *model.mouse_drag_callbacks, *model.mouse_move_callbacks
     assert bare_dock.comparison.curves not in [getattr(one, "__self__", None) for one in callbacks]
-    assert listeners(model) == resting
+    assert listeners(model, images) == resting
 
 
 # Outdated results and exclusions -------------------------------------------------------------------------------

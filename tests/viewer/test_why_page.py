@@ -12,6 +12,7 @@ from docks import (
     destroy,
     in_window,
     open_answer,
+    out_of_date,
     press,
     run,
     set_choices,
@@ -225,10 +226,6 @@ def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
     assert space.status.text() == "Cancelled."
     assert space.run_button.isEnabled()
     assert space.panel.explanation is None
-
-
-def out_of_date(dock):
-    return "" if dock.stale.isHidden() else dock.stale.label.text()
 
 
 @pytest.fixture

@@ -213,7 +213,7 @@ def area_ratio(comparison: Comparison, counts: Real) -> Real:
 
 
 def _coarse_lobes(lobes: Mapping[str, Real]) -> Real:
-    """Covariate (N, 1) by which the coarse lobes of an outline imply finer waves along its arc length."""
+    """Covariate (N, 1) by which the coarse lobes of an outline imply finer waves."""
     amplitudes = np.logaddexp.reduce([2 * lobes[name] for name in _COARSE_LOBES]) / 2
     return np.maximum(amplitudes, np.log(_LEAST_LOBES))[:, None]
 
@@ -256,8 +256,8 @@ def ratios(
 ) -> dict[str, Real]:
     """Ratio of every quantity by name, with the ends of its interval, (3,); see `mean_ratios`.
 
-    The ratio of roughness is that beyond what the coarse lobes imply, if these are among the quantities: in the arc
-    length of an outline, lobes of any kind make finer waves whose amplitudes grow with their square.
+    The ratio of roughness is that beyond what the coarse lobes imply, if these are among the quantities: high lobes
+    make finer waves, fewer in `lobes.fine_amplitude` than along the arc length.
     """
     values = np.stack([*measured.values()], axis=1)
     units: Units = {"image": image, "blocks": blocks, "weights": weights}

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._types import Complex, Real
+from .._types import Real
 from ..outlines import Ensemble
 from ..progress import one_library_thread, over_blocks
 from ..shapes import ShapeSpace, decompose, grassmann, spd, to_landmarks
-from ..shapes.lobes import BANDS, band_amplitudes, band_name, coarse_waves, harmonics
+from ..shapes.lobes import BANDS, band_amplitudes, band_name, coarse_waves, fine_amplitude
 from .learning import KNOWN
 from .settings import Settings
 
@@ -26,8 +25,6 @@ COARSE = 5
 COMPONENTS = ("size", "elongation", "coarse form", "roughness")
 # Lower limit of amplitudes of lobes relative to the size: smaller ones are rounding error.
 _MIN_AMPLITUDE = 1e-6
-# The same of waves in learned coordinates.
-_PRECISION = 1e-9
 # Outlines per block.
 _BLOCK = 2000
 
@@ -92,24 +89,18 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
     dict of str to array
         size (N,): logarithm of the geometric mean of the RMS extents. elongation (N,): logarithm of their ratio.
         coarse form (N, d): waves of up to `COARSE` lobes, in the registered frame; they do not depend on finer waves.
-        roughness (N,): logarithm of the RMS amplitude of all finer waves in the r coordinates. What varies by no more
-        than the precision of outlines is rounding error, and constant here.
+        roughness (N,): logarithm of the RMS height above and below the coarse form; see `lobes.fine_amplitude`. What
+        varies by no more than the precision of outlines is rounding error, and constant here.
     """
 
     def measured(rows: slice) -> tuple[Real, Real]:
         tangents = np.tensordot(t[rows], space.basis_[: t.shape[1]], axes=1)
         forms = grassmann.exp(space.undulation_mean_, tangents)
-        waves, (coefficients, count) = coarse_waves(forms, COARSE), harmonics(forms)
-        return np.concatenate([waves.real, waves.imag], axis=1), amplitude(coefficients, count > COARSE)
+        waves = coarse_waves(forms, COARSE)
+        return np.concatenate([waves.real, waves.imag], axis=1), fine_amplitude(forms, COARSE)
 
     blocks = (slice(start, start + _BLOCK) for start in range(0, len(t), _BLOCK))
     coarse, fine = map(np.concatenate, zip(*over_blocks(measured, blocks), strict=True))
     found = size_and_elongation(spd.from_coordinates(space.scale_mean_, l))
     found |= {"coarse form": coarse, "roughness": np.log(fine)}
     return {name: np.where(values.std(axis=0) > KNOWN, values, values.mean(axis=0)) for name, values in found.items()}
-
-
-def amplitude(coefficients: Complex, chosen: NDArray[np.bool_]) -> Real:
-    """RMS amplitude of the chosen waves relative to the RMS radius, (N,); see `shapes.lobes.harmonics`."""
-    power = (np.abs(coefficients[:, chosen]) ** 2).sum(axis=1)
-    return np.sqrt(np.maximum(power, _PRECISION**2))

@@ -113,6 +113,16 @@ class Explanation:
         """
         return self.components.plot(ax)
 
+    @property
+    def mean_differs(self) -> NDArray[np.bool_]:
+        """Landmarks at which the mean form differs; none unless the coarse form does.
+
+        Finer waves blur the mean of a common form, as they shift its landmarks along the outline.
+        """
+        _, p_adjusted = self.comparison.quantity_p_values.get("coarse form", (np.nan, np.nan))
+        shifted = self.form.shifted
+        return np.zeros_like(shifted) if p_adjusted > self.comparison.settings.test_level else shifted
+
     def sentences(self) -> tuple[str, ...]:
         """Return the explanation in plain sentences, strongest statements first."""
         return tuple(one.text for one in self.statements())
@@ -145,7 +155,7 @@ class Explanation:
         if words := formless(self.comparison):
             return [*said, Statement(words)]
         for where, about, words in (
-            (self.form.shifted, "mean form", "the mean form differs"),
+            (self.mean_differs, "mean form", "the mean form differs"),
             (self.form.spread, "variability", "the variability differs"),
         ):
             if where.any():

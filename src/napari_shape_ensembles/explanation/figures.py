@@ -144,7 +144,7 @@ def outline_figure(explanation: Explanation) -> Figure:
     ratio, (a, b) = np.log2(found.spread_b / found.spread_a), names_of(explanation.comparison)
     unit = explanation.comparison.a.unit
     for axis, values, differs, words in (
-        (axes[0, 0], found.shift, found.shifted, f"{b}'s mean outside {a}'s, in {unit}"),
+        (axes[0, 0], found.shift, explanation.mean_differs, f"{b}'s mean outside {a}'s, in {unit}"),
         (axes[0, 1], ratio, found.spread, f"log₂ of {b}'s variability over {a}'s"),
     ):
         _painted(figure, axis, found, values, words)

@@ -7,10 +7,10 @@ import shapely
 from numpy.typing import NDArray
 
 from .._types import Real
-from ..comparison.quantities import COARSE, amplitude
+from ..comparison.quantities import COARSE
 from ..progress import one_library_thread
 from ..shapes import decompose
-from ..shapes.lobes import LINEAR, harmonics
+from ..shapes.lobes import LINEAR, fine_amplitude, harmonics
 
 # Fractions of the power below the lower and the upper end of a band.
 _BAND = 0.1, 0.9
@@ -76,7 +76,8 @@ def properties(landmarks: Real) -> dict[str, Real]:
         size: geometric mean of the two RMS extents, in the landmarks' unit. elongation: their ratio, from 1.
         triangularity, squareness: amplitude of the waves of 3 and of 4 lobes relative to the RMS radius of the
         form. asymmetry: amplitude of all odd numbers of lobes up to `COARSE`, which a half turn does not map
-        onto themselves. concavity: 1 - area / area of the convex hull. roughness: amplitude above `COARSE`.
+        onto themselves. concavity: 1 - area / area of the convex hull. roughness: `lobes.fine_amplitude` of waves
+        above `COARSE`.
     """
     undulation, scale = decompose(landmarks)
     extents = np.linalg.eigvalsh(scale)
@@ -91,9 +92,9 @@ def properties(landmarks: Real) -> dict[str, Real]:
     return {
         "size": np.sqrt(extents[:, 0] * extents[:, 1]),
         "elongation": extents[:, 1] / extents[:, 0],
-        **{name: amplitude(coefficients, chosen & nonlinear) for name, chosen in form.items()},
+        **{name: np.linalg.norm(coefficients[:, chosen & nonlinear], axis=1) for name, chosen in form.items()},
         "concavity": _concavity(landmarks),
-        "roughness": amplitude(coefficients, lobes > COARSE),
+        "roughness": fine_amplitude(undulation, COARSE),
     }
 
 

@@ -10,7 +10,7 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication, QListView
 from scipy import ndimage
 
-from docks import grid_of, set_choices, wait_until_idle
+from docks import cells, grid_of, set_choices, wait_until_idle
 from image_makers import spots
 from napari_shape_ensembles.comparison.design import GROUP
 from napari_shape_ensembles.viewer.camera_flight import Flight, move_camera, view_of
@@ -415,15 +415,6 @@ def test_captions_follow_the_unit_and_displayed_axes(model, qtbot):
 
 
 # On the screen -------------------------------------------------------------------------------------------------
-
-
-def cells(viewer):
-    """Names of the visible layers in each cell."""
-    found = {}
-    for place, layer in enumerate(viewer.layers):
-        if layer.visible:
-            found.setdefault(grid_of(viewer).position(place, viewer.layers), set()).add(layer.name)
-    return found
 
 
 def boxes(viewer):

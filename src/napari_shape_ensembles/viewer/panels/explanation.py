@@ -185,7 +185,7 @@ class ExplanationPanel(SteadyTabs):
         """Draw both mean forms with dots where along the outline these, or the variabilities, differ."""
         assert self.explanation is not None
         form = self.explanation.form
-        where = form.shifted if about == "mean form" else form.spread
+        where = self.explanation.mean_differs if about == "mean form" else form.spread
         self.picture.set_scale(1.1 * radius([form.mean_a, form.mean_b]), self.explanation.comparison.a.unit)
         styled = StyledOutline(form.mean_a, "A", filled=True), StyledOutline(form.mean_b, "B", dashed=True)
         a, b = names_of(self.explanation.comparison)

@@ -1,0 +1,54 @@
+"""Fine waves of outlines: those that are there, and not those that coarse lobes make on the way."""
+
+import numpy as np
+import pytest
+
+from napari_shape_ensembles import Ensemble, decompose, to_landmarks
+from napari_shape_ensembles.shapes.lobes import band_amplitudes, fine_amplitude
+
+ANGLE = 2 * np.pi * np.arange(400) / 400
+
+
+def forms(radius):
+    """Forms of outlines of radius (N, 400) by direction."""
+    z = radius * np.exp(1j * ANGLE)
+    return decompose(to_landmarks(Ensemble(list(np.stack([z.real, z.imag], axis=-1))), 300))[0]
+
+
+def radii(count, heights, seed=0):
+    """Radii with waves of given heights, by their number, and random phases."""
+    phases = np.random.default_rng(seed).uniform(0, 2 * np.pi, (count, len(heights), 1))
+    waves = np.array([*heights])[:, None] * ANGLE
+    return 1 + (np.array([*heights.values()])[:, None] * np.cos(waves + phases)).sum(axis=1)
+
+
+@pytest.mark.parametrize("height", [0.005, 0.02])
+def test_the_amplitude_is_the_rms_height_of_waves(height):
+    np.testing.assert_allclose(fine_amplitude(forms(radii(3, {11: height})), 5), height / np.sqrt(2), rtol=0.01)
+
+
+def test_lobes_make_few_fine_waves():
+    """Along the arc length of the standardized outlines they make as many as the fine waves below, nine times these."""
+    lobes, fine = {2: 0.09, 3: 0.06, 4: 0.05, 5: 0.045}, dict.fromkeys(range(7, 15), 0.006)
+    lobed = forms(radii(30, lobes))
+    made, along = fine_amplitude(lobed, 5).mean(), band_amplitudes(lobed, [(6, 60)]).mean()
+    assert made < along / 9
+    rough = fine_amplitude(forms(radii(30, lobes | fine)), 5).mean()
+    assert rough == pytest.approx(0.006 * 2, rel=0.05)
+    assert rough == pytest.approx(fine_amplitude(forms(radii(30, fine)), 5).mean(), rel=0.05)
+
+
+def test_six_lobes_are_none_of_a_linear_map():
+    for height in (0.0, 0.01, 0.03):
+        heights = {6: 0.05} | dict.fromkeys(range(2, 6), height)
+        assert fine_amplitude(forms(radii(10, heights)), 5).min() > 0.7 * 0.05 / np.sqrt(2)
+
+
+def test_bent_outlines_are_not_rough():
+    """Rays from their center leave them more than once."""
+    along, across = 3 * np.cos(ANGLE), 0.8 * np.sin(ANGLE)
+    z = (1.5 + across) * np.exp(1j * along / 1.5)
+    bent, _ = decompose(to_landmarks(Ensemble([np.stack([z.real, z.imag], axis=-1)]), 300))
+    found = fine_amplitude(bent, 5)[0]
+    assert found < 0.04
+    assert found == pytest.approx(band_amplitudes(bent, [(6, 148)])[0], rel=0.01)
