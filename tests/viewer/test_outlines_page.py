@@ -264,7 +264,10 @@ def test_the_displayed_plane_or_all_planes_of_a_stack_are_segmented(viewer, qtbo
         viewer.dims.set_point(0, 1)
     assert not np.array_equal(first, dock.segmentation.preview.lines)
     dock.planes.setChecked(True)
-    committed(dock, qtbot)
+    dock.segmentation.schedule_preview()
+    committed(dock, qtbot)  # pressed before the preview ends
+    assert not dock.segmentation.is_preview_pending
+    assert "updating" not in dock.count.text()
     labels, outlines = viewer.layers["stack labels"], viewer.layers["stack outlines"]
     assert labels.data.shape == (2, *spots(1, rows=4).shape)
     assert outlines.ndim == 3

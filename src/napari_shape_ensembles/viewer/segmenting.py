@@ -574,6 +574,8 @@ class SegmentationTask(Task[list[Ensemble]]):
         """Segment and trace, add both layers, which belong to the user, to the viewer, and remove the preview."""
         outcome: SegmentationOutcome = yield self._segmentation_function(sources[0][0], run_inputs)
         self._remove_preview_layers()
+        if self.is_preview_pending:  # cancelled with its layers: the message counts the outlines made
+            self.is_preview_pending, self.preview = False, None
         if (image := run_inputs.layers[0][0]()) is not None:
             self._created_layers[image] = [weakref.ref(outcome.labels), weakref.ref(outcome.curves)]
         for layer in (outcome.labels, outcome.curves):
