@@ -129,6 +129,7 @@ def test_a_column_of_specimens_is_found_and_can_be_the_replicate():
     assert answer.border_words(alone) == ""
     cut = replace(alone, b=b.derived(b.curves, dropped={AT_BORDER: 3, too_small(9): 2}))
     assert answer.border_words(cut) == "Left out at the border: 3 of image 2."
+    assert answer.border_words(cut, briefly=True) == "Left out at border: 0, 3."
     whole = compare(a, b, QUICK, replicate="plant")
     assert (whole.permuted, whole.unit_counts, whole.decided_by) == ("replicates", (4, 4), "small-sample")
     assert not any("plant" in words for words in whole.warnings)

@@ -54,6 +54,8 @@ def bare_space(model, qtbot):
 def space(model, qtbot, result):
     widget = bare_space(model, qtbot)
     show_given_result(result, model)
+    assert widget.explorer.places is None  # while folded, it would only delay the page
+    press(widget.folded_explorer.heading, qtbot)
     return widget
 
 
@@ -230,8 +232,10 @@ def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
 
 @pytest.fixture
 def beside(finished_dock, model, qtbot):
-    """The dock with the result of *Compare shapes*."""
-    return bare_space(model, qtbot)
+    """The dock with the result of *Compare shapes*, and the explorer unfolded."""
+    widget = bare_space(model, qtbot)
+    press(widget.folded_explorer.heading, qtbot)
+    return widget
 
 
 def test_an_existing_result_is_used_reported_as_outdated_and_renewed(beside, finished_dock, qtbot):
@@ -359,6 +363,7 @@ def test_all_drawings_paint_in_both_themes(viewer, result, qtbot):
     space = opened_space(viewer)
     show_given_result(result, viewer)
     explain(space, qtbot)
+    press(space.folded_explorer.heading, qtbot)
     for theme in ("dark", "light"):
         viewer.theme = theme
         for widget in (space.explorer.canvas, space.panel.mode_canvas, space.panel.gallery):

@@ -264,7 +264,7 @@ def estimate_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     differ, found = {name for names in named(comparison).values() for name in names}, []
     for row in comparison.estimates.to_dict("records"):
         value, low, high = _words_of(row)
-        interval = f"{low} to {high}" if high != "–" else "–"
+        interval = f"{low}–{high}" if high != "–" else "–"
         p_values = [f"{p:.2g}" if isfinite(p) else "–" for p in (row["p"], row["p_adjusted"])]
         decided = "–" if comparison.case == INCONCLUSIVE or p_values[1] == "–" else "not detected"
         decision = "differs" if row["quantity"] in differ and decided != "–" else decided
@@ -324,12 +324,17 @@ def scope(comparison: Comparison) -> str:
     return "One image a side cannot show a difference between conditions."
 
 
-def border_words(comparison: Comparison) -> str:
-    """State how many outlines the image border has left out, or would have in the smallest images; empty if none."""
+def border_words(comparison: Comparison, *, briefly: bool = False) -> str:
+    """State how many outlines the image border has left out, or would have in the smallest images; empty if none.
+
+    Briefly, without naming the groups.
+    """
     sides = zip(names_of(comparison), (comparison.a, comparison.b), comparison.compared, strict=True)
     counts = [
         (given.dropped.get(AT_BORDER, 0) + seen.dropped.get(SMALLER_WINDOW, 0), name) for name, given, seen in sides
     ]
+    if briefly and any(count for count, _ in counts):
+        return f"Left out at border: {', '.join(str(count) for count, _ in counts)}."
     words = ", ".join(f"{count} of {name}" for count, name in counts if count)
     return f"Left out at the border: {words}." if words else ""
 

@@ -85,6 +85,9 @@ def test_bold_table_headings_are_not_cut_off(explorer):
 
 def test_the_window_fits_below_the_controls_of_a_layer_on_a_small_screen(explorer):
     assert explorer.minimumSizeHint().height() <= 190
+    explorer.resize(800, 190)
+    explorer.show()
+    assert explorer.scatter._box().height() >= 150  # scrolled where the window is lower
 
 
 def test_the_table_sorts_rows_without_a_number_last(qtbot):

@@ -17,6 +17,7 @@ _RADIUS, _PICK_RADIUS = 3.0, 9.0
 _RING = 5.5  # radius of the ring around a selected point
 _STAMP = 7.0  # half the width of a marker's pixmap
 _LEGEND_MARKER_PX = 12  # width of a marker in the legend, in pixels
+_LEAST_PX = 150  # height of the plot itself
 
 
 class ScatterPlot(Drawing):
@@ -34,7 +35,6 @@ class ScatterPlot(Drawing):
         self._lasso: list[QPointF] = []
         self._hovered_row = -1
         self._pixmap: QPixmap | None = None
-        self.setMinimumSize(220, 100)  # else the window would outgrow a screen of 768 pixels
         self.setMouseTracking(True)
         self.setAccessibleName("Scatter plot of the curves")
 
@@ -58,6 +58,11 @@ class ScatterPlot(Drawing):
     def sizeHint(self) -> QSize:
         return QSize(360, 260)
 
+    def minimumSizeHint(self) -> QSize:
+        """The least height at which points can be told apart, besides the lines of text around them."""
+        _, top, below = self._margins()
+        return QSize(220, _LEAST_PX + top + below)
+
     def widget_points(self) -> Real:
         """Return the points (N, 2) in widget pixels, x to the right and y downwards."""
         low, high = self.span()
@@ -74,9 +79,13 @@ class ScatterPlot(Drawing):
         return np.where(low >= 0, np.maximum(low - room, 0), low - room), high + room
 
     def _box(self) -> QRectF:
+        left, top, below = self._margins()
+        return QRectF(left, top, max(self.width() - left - 6, 1), max(self.height() - top - below, 1))
+
+    def _margins(self) -> tuple[int, int, int]:
+        """Room for the labels at the left, above and below."""
         line = self.fontMetrics().height()
-        margin, top = 2 * line + 4, 2 * line + 8
-        return QRectF(margin, top, max(self.width() - margin - 6, 1), max(self.height() - margin - top, 1))
+        return 2 * line + 4, 2 * line + 8, line + 6
 
     def legend(self) -> tuple[str, str]:
         """Return the legend entries of both groups, elided to the available width."""

@@ -28,6 +28,7 @@ from .gallery import CurveGallery
 from .scatter import ScatterPlot
 from .table import CurveTableView
 
+_AXES_PX = 280  # width of the choice of axes: the default names are not elided
 _MAX_COORDINATES = 6  # number of undulation coordinates offered for the axes
 
 
@@ -45,11 +46,13 @@ class CurveExplorer(QWidget):
         self.crops, self.card = CurveCrops(), CurveCard(selection)
         self.x = NarrowList("Horizontal axis. Default: undulation distance from the mean")
         self.y = NarrowList("Vertical axis. Default: scale distance from the mean")
-        axes = row(buddy_label("Hori&zontal", self.x), self.x, buddy_label("Vertic&al", self.y), self.y)
-        for place in (1, 3):
-            axes.setStretch(place, 1)
+        axes = column(buddy_label("Hori&zontal", self.x), self.x, buddy_label("Vertic&al", self.y), self.y)
+        axes.layout().addStretch()
+        axes.setFixedWidth(_AXES_PX)
         self.tabs = SteadyTabs()
-        self.tabs.addTab(column(axes, self.scatter, margins=(9, 9, 9, 9), grows=self.scatter), "Scatter")
+        # Beside the plot, not above: the window is low. Where it is lower than the plot needs, it scrolls.
+        scatter = column(row(axes, self.scatter, grows=self.scatter), margins=(9, 4, 9, 4))
+        self.tabs.addTab(_scrolled(scatter), "Scatter")
         self.tabs.addTab(self.table, "Table")
         self.tabs.addTab(_scrolled(self.gallery), "Gallery")
         self.tabs.addTab(_scrolled(self.crops), "Side by side")

@@ -36,7 +36,6 @@ class WhyPage(TaskPage):
         self.pair = PairChoice(self)
         self.explorer, self.panel = ShapeExplorer(), ExplanationPanel()
         self.panel.mode_chosen.connect(self._show_mode)
-        self.panel.curve_chosen.connect(self.explorer.show_curve)
         self.panel.curve_chosen.connect(self._show_typical_curve)
         self.explorer.wants_selected.connect(self._use_selected)
         self.explorer.wants_layer.connect(self.add_layer)
@@ -54,19 +53,37 @@ class WhyPage(TaskPage):
         self.folded_control = Section("Control experiment", column(self.control, self.controlled))
         self.explorer.canvas.setMinimumHeight(150)
         self.folded_explorer = Section("Explore the shape space", self.explorer)
+        self.folded_explorer.toggled.connect(self._fill_unfolded)
+        self._modes: object = None  # which the explorer shows
         above = self.pair, self.reason, self.compare, self.stale, self.buttons(), self.step, self.progress, self.panel
         scrolling(self, *above, self.folded_explorer, self.folded_control, self.save_report, self.status)
         self.attach()
 
     def _show_mode(self, mode: int) -> None:
+        self._fill_explorer()
         self.explorer.choose_modes([mode])
+
+    def _fill_unfolded(self) -> None:
+        """Show the shape space in the explorer; while folded, this would only delay the page."""
+        if self.folded_explorer.unfolded:
+            self._fill_explorer()
+
+    def _fill_explorer(self) -> None:
+        task, places = self.explanation, self.explorer.places
+        compared, explained = task.explained_comparison, task.result
+        if compared is not None and (places is None or not same_data(places.comparison, compared)):
+            self.explorer.set_places(ShapePlaces(compared))
+        if explained is not None and explained.modes is not self._modes:
+            self._modes = explained.modes
+            if not self.explorer.moved:  # keep what the user has set
+                self.explorer.choose_modes(explained.modes.visible_first()[:4])
 
     def run_again(self) -> None:
         """Compare again; the heading shows the progress."""
         self.explanation.comparison.run()
 
     def show_result(self) -> None:
-        task, places = self.explanation, self.explorer.places
+        task = self.explanation
         explained_comparison, explanation = task.explained_comparison, task.result
         compared = explained_comparison is not None
         self.compare.setVisible(not compared)
@@ -84,22 +101,19 @@ class WhyPage(TaskPage):
         swapped = swap_sentences(task.swaps, explanation.comparison.names) if explanation and task.swaps else ()
         self.controlled.setText("\n".join(swapped))
         self.controlled.setVisible(bool(swapped))
-        if explained_comparison is not None and (
-            places is None or not same_data(places.comparison, explained_comparison)
-        ):
-            self.explorer.set_places(ShapePlaces(explained_comparison))
+        self._fill_unfolded()
         shown = self.panel.explanation
         if explanation is None:
             self.panel.clear_explanation()
         elif shown is None or shown.modes is not explanation.modes:
             self.panel.show_explanation(explanation)
-            if not self.explorer.moved:  # keep what the user has set
-                self.explorer.choose_modes(explanation.modes.visible_first()[:4])
         elif shown is not explanation:
             self.panel.update_sentences(explanation)
 
     def _show_typical_curve(self, row: int) -> None:
-        """Select a typical curve in all views, and move the camera to it."""
+        """Select a typical curve in all views and in the explorer, and move the camera to it."""
+        self._fill_explorer()
+        self.explorer.show_curve(row)
         comparison = self.explanation.comparison
         if comparison.result is self.explanation.explained_comparison:
             comparison.selection.select_and_center([row])

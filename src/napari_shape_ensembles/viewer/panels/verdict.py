@@ -55,7 +55,7 @@ class VerdictPanel(QWidget):
         self.table.setText("" if known is None else table_html(known.estimates))
         self.table.setToolTip(tip(f"{_TABLE} {known.missed}".strip() if known is not None else _TABLE))
         self.dots.setVisible(drawn and several)
-        words, beside = said, ""
+        words, beside, border = said, "", ""
         if result is not None:
             words = in_one_line(result) if known is None else f"{known.opening} {known.sentence}".strip()
             beside = said
@@ -70,11 +70,13 @@ class VerdictPanel(QWidget):
             )
             is_overruled = result.settings.overrule and bool(result.quality.serious)
             faults = "⚠ Shown despite faults of the outlines." if is_overruled else ""
-            more = said, known.scope, border_words(result), faults
+            border = border_words(result)
+            more = said, known.scope, border_words(result, briefly=True), faults
             beside = " ".join(words for words in more if words)
         self.sentence.show_text(words)
         self.sentence.setToolTip(_IN_BRACKETS if known is not None and "times" in known.sentence else "")
         self.beside.show_text(beside)
+        self.beside.setToolTip(tip(border))
 
 
 def table_html(rows: Sequence[tuple[str, ...]]) -> str:
