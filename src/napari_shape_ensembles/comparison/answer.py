@@ -264,7 +264,7 @@ def estimate_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     differ, found = {name for names in named(comparison).values() for name in names}, []
     for row in comparison.estimates.to_dict("records"):
         value, low, high = _words_of(row)
-        interval = f"{low}–{high}" if high != "–" else "–"
+        interval = f"{low} to {high}" if high != "–" else "–"
         p_values = [f"{p:.2g}" if isfinite(p) else "–" for p in (row["p"], row["p_adjusted"])]
         decided = "–" if comparison.case == INCONCLUSIVE or p_values[1] == "–" else "not detected"
         decision = "differs" if row["quantity"] in differ and decided != "–" else decided

@@ -84,7 +84,8 @@ def table_html(rows: Sequence[tuple[str, ...]]) -> str:
     lines = []
     for row in rows:
         cell = "th align=left" if row is rows[0] else "td style='font-weight: bold'" if row[-1] == "differs" else "td"
-        lines.append("".join(f"<{cell}>{escape(one)}</{cell[:2]}>" for one in row[:-1]))
+        cells = (escape(one.replace(" to ", "–")) for one in row[:-1])  # narrower, in a page of few words
+        lines.append("".join(f"<{cell}>{one}</{cell[:2]}>" for one in cells))
     return f"<table cellpadding=2 style='font-size: small'><tr>{'</tr><tr>'.join(lines)}</tr></table>"
 
 
