@@ -116,7 +116,9 @@ def checks_in_words(comparison: Comparison, *, briefly: bool = False) -> tuple[s
         what = "" if briefly else f" of recipe and settings{where}"
         same.append(f"with {checks.same} of {checks.tried} other choices{what}")
     if same:
-        said.append(f"{'Same answer' if briefly else 'The answer is the same'} {(', ' if briefly else ', and ').join(same)}.")
+        said.append(
+            f"{'Same answer' if briefly else 'The answer is the same'} {(', ' if briefly else ', and ').join(same)}."
+        )
     if is_fragile(comparison):
         said.append("The answer is fragile.")
     for case, count in checks.earlier:
