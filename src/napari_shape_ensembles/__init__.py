@@ -6,12 +6,15 @@ imported lazily, so importing the package is fast.
 """
 
 from importlib import import_module
+from threading import RLock
 from typing import Any
 
 import lazy_loader as lazy
 
 _SUBPACKAGES = ("comparison", "explanation", "inspection", "io", "mmd", "outlines", "samples", "shapes", "studies")
 _attribute, _names, __all__ = lazy.attach_stub(__name__, __file__)
+# Python takes a subpackage that another thread is still importing for a circular import, which fails.
+_importing = RLock()
 
 
 def __getattr__(name: str) -> Any:
@@ -19,7 +22,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("napari-shape-ensembles")
-    return import_module(f"{__name__}.{name}") if name in _SUBPACKAGES else _attribute(name)
+    with _importing:
+        return import_module(f"{__name__}.{name}") if name in _SUBPACKAGES else _attribute(name)
 
 
 def __dir__() -> list[str]:

@@ -249,6 +249,39 @@ def test_a_sample_without_variation_has_no_spread():
     assert spread_ratios(given, 40, bootstrap_counts(40, 80, 40))[0] == np.inf
 
 
+def circles(scales, stretch=1):
+    u = 2 * np.pi * np.arange(80) / 80
+    return Ensemble([s * np.stack([np.cos(u), stretch * np.sin(u)], axis=-1) for s in scales])
+
+
+def test_circles_and_ellipses_have_exactly_the_same_form():
+    """What does not vary at all has an interval of no width, not one of what rounding left."""
+    scales, settings = np.linspace(10, 20, 12), Settings(landmarks=40, rank=10, permutations=100)
+    table = compare(circles(scales), circles(scales, 2), settings).estimates.set_index("quantity")
+    assert table.loc["coarse form", ["estimate", "low", "high"]].tolist() == [0, 0, 0]
+    for name in ("lobes", "roughness", "concavity"):
+        np.testing.assert_allclose(table.loc[name, ["estimate", "low", "high"]].to_list(), 1, atol=1e-9)
+    assert table.loc["elongation", "estimate"] == pytest.approx(2)
+
+
+def test_two_equal_outlines_have_estimates_without_p_values():
+    result = compare(circles([10]), circles([10]), Settings(landmarks=40, rank=10, permutations=100))
+    table = result.estimates.set_index("quantity")
+    assert (table.loc["size", "estimate"], table.loc["size", "high"]) == (1, np.inf)
+    assert np.isnan(table.loc["size", "p"])
+
+
+def test_roughness_beyond_lobes_is_unknown_where_each_sample_repeats_one_outline():
+    """Lobes that tell the samples apart explain any difference in roughness, which divided rounding errors before."""
+    one, other = blobs(2, seed=1)
+    with warnings.catch_warnings(action="error"):
+        result = compare(Ensemble([one] * 6), Ensemble([other] * 6), Settings(landmarks=40, rank=10, permutations=100))
+        table = result.estimates.set_index("quantity")
+    assert table.loc["roughness", ["estimate", "low", "high"]].isna().all()
+    assert table.loc["roughness", "p"] == 1
+    assert table.loc["coarse form", "estimate"] == np.inf
+
+
 def test_a_single_outline_has_no_spread():
     curves = list(blobs(21, 60, seed=3))
     table = compare(Ensemble(curves[:1]), Ensemble(curves[1:]), landmarks=50, rank=5, permutations=99).estimates

@@ -47,17 +47,18 @@ def outlines(session, layer):
 
 
 def test_planes_of_a_stack_replace_its_row(session, model, qtbot):
-    stack = model.add_image(np.stack([spots(1, rows=3, size=9.0), spots(2, rows=3)]), name="dish", scale=(1, 0.5, 0.5),
-                            units=("pixel", "um", "um"))  # fmt: skip
+    planes = np.stack([spots(1, rows=3, size=9.0), spots(2, rows=3)])
+    stack = model.add_image(planes, name="dish  1", scale=(1, 0.5, 0.5), units=("pixel", "um", "um"))
     first, second = split(session, stack, "Planes along axis 0 (2)", qtbot)
-    assert [first.name, second.name] == ["dish plane 0", "dish plane 1"]
+    assert [first.name, second.name] == ["dish  1 plane 0", "dish  1 plane 1"]
     assert session.design.layers() == [first, second]
     assert session.design.rows() == (
         ("group", "replicate"),
-        ("plane 0", "dish"),
-        ("plane 1", "dish"),
+        ("plane 0", "dish 1"),
+        ("plane 1", "dish 1"),
     )
     assert list(map(list, session.design.sides())) == [[first], [second]]
+    assert session.design.has_parts
     np.testing.assert_allclose(second.scale, (0.5, 0.5))
     model.dims.set_current_step(0, 1)
     assert outlines(session, second).curves[0].tolist() == outlines(session, stack).curves[0].tolist()

@@ -74,6 +74,8 @@ _OF_COORDINATES = {"raw": "coarse form", "normalized": "roughness"}
 _MISSING = np.full(3, np.nan)
 # Descriptors of the convex hull, after those of the bands of lobes.
 _OF_HULL = 2
+# Mean of 1 - k within samples below which these vary by rounding errors only.
+_LEAST_SPREAD = 1e-12
 # Amplitudes of lobes below this, relative to the size of an outline, imply no finer waves.
 _LEAST_LOBES = 1e-3
 
@@ -275,6 +277,8 @@ def _roughness_ratio(
         return _ratios_of_replicates(image_means(beyond[:, None], image, weights), first, image, blocks)[:, 0]
     observed = np.arange(len(roughness))[None] >= first
     value, error = (float(one[0]) for one in adjusted_difference(roughness, observed, lobed, weights))
+    if np.isinf(error):  # all outlines of a side have the same lobes
+        return _MISSING
     freedom = len(roughness) - lobed.shape[1] - 2
     reach = float(stdtrit(freedom, 0.975)) * error if freedom > 0 and 1 < first < len(roughness) - 1 else np.inf
     with np.errstate(over="ignore"):
@@ -385,7 +389,10 @@ def standardized_distance(
     own, total = sizes(first, len(points), image)
     squared, spread = squared_mmd(points, first, resample(own, total, resamples, seed), image, seed=seed)
     values = np.sqrt(np.maximum(squared, 0) / spread)
-    return np.array([values[0], *percentile_interval(values[1:], own, total)])
+    if spread[0] < _LEAST_SPREAD:
+        values[:] = np.inf if np.ptp(points, axis=0).any() else 0
+    with np.errstate(invalid="ignore"):  # no interval about an infinite distance
+        return np.array([values[0], *percentile_interval(values[1:], own, total)])
 
 
 def sizes(first: int, count: int, image: Index | None) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from ..progress import Listener, as_part, report, reporting
 from ..words import counted
 from . import experiment_words, hypotheses, records
 from .compare import settings_of
-from .design import Design, checked_design
+from .design import Design, checked_design, plain_name
 from .engine import MEASURED, TESTS, Groups, enough_permutations, learn_groups
 from .experiment_words import EFFECTS
 from .figures import plot_experiment
@@ -178,6 +178,7 @@ class Experiment(Saved):
             if len(names) < 2:
                 raise ValueError("there is only one group, so no contrast: see trend and quantities.slopes")
             a, b = (names[group] for group in self.design.pairs[0])
+        a, b = plain_name(a), plain_name(b)
         for name in (a, b):
             if name not in names:
                 raise ValueError(f"{name!r} is not one of the groups: {', '.join(names)}")

@@ -23,6 +23,8 @@ _MAX_PERMUTED = 20_000
 _TINY = 1e-300
 # Standard error of a difference, relative to the standard deviation of the values, below which it is rounding error.
 _LEAST_ERROR = 1e-9
+# Share of the labels that covariates have to leave: less is rounding error, and nothing is known of the difference.
+_LEAST_LEFT = 1e-12
 
 
 class PermutedDifferences(NamedTuple):
@@ -65,7 +67,7 @@ def adjusted_difference(
     rest = root * values
     rest -= basis @ (basis.T @ rest)
     freedom = max(count - basis.shape[1] - 1, 1)
-    found, errors, leave = np.zeros(len(labels)), np.ones(len(labels)), cancellation_check()
+    found, errors, leave = np.zeros(len(labels)), np.full(len(labels), _TINY), cancellation_check()
     # Values that do not vary within the groups have an error of zero: a difference of them is limited instead.
     if (floor := _LEAST_ERROR * float(values.std())) <= _LEAST_ERROR * KNOWN:
         return PermutedDifferences(found, errors)
@@ -74,16 +76,21 @@ def adjusted_difference(
         leave()
         part = slice(start, start + step)
         group = labels[part] * root
+        least = _LEAST_LEFT * (group**2).sum(axis=1)
         group -= (group @ basis) @ basis.T
-        squares = np.maximum((group**2).sum(axis=1), _TINY)
-        found[part] = group @ rest / squares
+        squares = (group**2).sum(axis=1)
+        told, squares = squares > least, np.maximum(squares, _TINY)
+        found[part] = np.where(told, group @ rest / squares, 0)
         left = rest - found[part, None] * group
-        errors[part] = np.sqrt(((group * left) ** 2).sum(axis=1) * count / freedom) / squares + floor
+        error = np.sqrt(((group * left) ** 2).sum(axis=1) * count / freedom) / squares + floor
+        errors[part] = np.where(told, error, np.inf)
     return PermutedDifferences(found, errors)
 
 
 def family_p_values(differences: Mapping[str, PermutedDifferences]) -> dict[str, tuple[float, float]]:
     """p-value of each quantity, and the one adjusted for the others on the same labelings (step-down min-p)."""
+    if not differences:
+        return {}
     statistics = np.stack([np.abs(one.value) / one.error for one in differences.values()])
     if statistics.shape[1] == 1:  # too many curves to permute: normal
         return holm(dict(zip(differences, (2 * ndtr(-statistics[:, 0])).tolist(), strict=True)))

@@ -21,7 +21,7 @@ from ..archive import Tree, is_archive, replacing, write_bytes
 from ..comparison import Comparison, archetype_sensitivity
 from ..comparison.answer import in_one_line
 from ..comparison.colorings import COLORINGS, DEFAULT
-from ..comparison.design import GROUP, RequestedTests
+from ..comparison.design import GROUP, RequestedTests, plain_name
 from ..comparison.display import DEFAULT_PERCENTILE, MARK
 from ..comparison.inputs import Inputs
 from ..comparison.learning import COMPARISON_STEPS
@@ -493,7 +493,7 @@ class ComparisonTask(Task[Comparison]):
 
         Those that are excluded stay where they are, and excluded.
         """
-        shown, rows, name = self.shown, self.selection.rows, name.strip()
+        shown, rows, name = self.shown, self.selection.rows, plain_name(name)
         if shown is None or not len(rows) or not name:
             return
         run_inputs, sources, dims = shown.run_inputs, shown.sources, self.choices.dims

@@ -164,7 +164,7 @@ class DesignTable(ComparedLayers):
             self.write([(regions, GROUP, "")])
         given = {name: self.cell(whole, name) for name in self.columns}
         taken = {self.cell(row, GROUP) for row in self.layers() if row not in PARTS} & {*SIDES}
-        labels = [f"{whole.name} {label}" if label in taken else label for label in labels]
+        labels = [plain_name(f"{whole.name} {label}" if label in taken else label) for label in labels]
         if given[GROUP] in SIDES:
             given[GROUP] = ""
             if whole not in self.layers():  # when its parts are deleted, it gets a letter again
@@ -313,7 +313,8 @@ class DesignTable(ComparedLayers):
 
     def _one_replicate_each(self) -> list[Layer]:
         """Return the compared layers of which no replicate is entered but the image."""
-        return [row for row in self.open_layers() if self.cell(row, REPLICATE) in ("", root_of(row)[0].name)]
+        rows = self.open_layers()
+        return [row for row in rows if self.cell(row, REPLICATE) in ("", plain_name(root_of(row)[0].name))]
 
     def pooled(self) -> tuple[str, dict[Layer, int]] | None:
         """Return a feature of the outlines that seems to name replicates, and the number of these in every layer.
