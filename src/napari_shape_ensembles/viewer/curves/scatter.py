@@ -88,9 +88,10 @@ class ScatterPlot(Drawing):
         return 2 * line + 4, 2 * line + 8, line + 6
 
     def legend(self) -> tuple[str, str]:
-        """Return the legend entries of both groups, elided to the available width."""
-        room = self.width() / 2 - 2 * _LEGEND_MARKER_PX
-        a, b = (elided(self.fontMetrics(), name, room) for name in self._sides)
+        """Return the legend entries of both groups, elided to the available width: one takes what the other leaves."""
+        metrics, half = self.fontMetrics(), self.width() / 2 - 2 * _LEGEND_MARKER_PX
+        rooms = (max(half, 2 * half - metrics.horizontalAdvance(other)) for other in self._sides[::-1])
+        a, b = (elided(metrics, name, room) for name, room in zip(self._sides, rooms, strict=True))
         return a, b
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -177,9 +178,7 @@ class ScatterPlot(Drawing):
         looks = (_circle(_RADIUS), COLOR_A), (triangle, COLOR_B)
         for (mark, color), side, words in zip(looks, sides, self.legend(), strict=True):
             painter.setPen(ink)
-            painter.drawText(
-                QRectF(key + _LEGEND_MARKER_PX, 0, self.width() / 2, line), Qt.AlignmentFlag.AlignLeft, words
-            )
+            painter.drawText(QRectF(key + _LEGEND_MARKER_PX, 0, self.width(), line), Qt.AlignmentFlag.AlignLeft, words)
             finite = side[np.isfinite(side).all(axis=1)]
             legend = [(key + _RADIUS + 1, metrics.height() / 2 + 1)]
             _draw_markers(painter, mark, np.concatenate([legend, finite]), QPen(Qt.PenStyle.NoPen), QColor(color))
