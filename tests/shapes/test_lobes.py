@@ -52,3 +52,14 @@ def test_bent_outlines_are_not_rough():
     found = fine_amplitude(bent, 5)[0]
     assert found < 0.04
     assert found == pytest.approx(band_amplitudes(bent, [(6, 148)])[0], rel=0.01)
+
+
+def test_few_landmarks_hold_as_many_fine_waves():
+    """At 32 of them, sums over the landmarks took those of some lobed outlines for 20 times as high."""
+    radius = radii(60, {2: 0.08, 3: 0.05, 4: 0.04, 5: 0.03})
+    z = radius * np.exp(1j * ANGLE)
+    outlines = Ensemble(list(np.stack([z.real, z.imag], axis=-1)))
+    few, many = (fine_amplitude(decompose(to_landmarks(outlines, count))[0], 5) for count in (32, 300))
+    np.testing.assert_allclose(few, many, atol=3e-4)
+    mirrored = decompose(to_landmarks(outlines, 32)[:, ::-1] * [1, -1])[0]
+    np.testing.assert_allclose(fine_amplitude(mirrored, 5), few, rtol=1e-6)

@@ -25,7 +25,8 @@ LINEAR = [0, 1, -1]
 # Share of an outline's area that undoing a linear map has to gain, over the square of the map: without it, waves of 6
 # to 9 lobes of outlines with few other lobes would be taken for those of a linear map.
 _STIFFNESS = 1e-3
-# Points around an outline at which its radius is measured: 500 landmarks give the same, to 1e-3 in the mean.
+# Points around an outline at which its radius is measured: 500 give the same, to 1e-3 in the mean. At the landmarks, if
+# these are fewer, sums of the radius would take fine waves for coarse ones.
 _AROUND = 256
 # Smaller amplitudes are rounding error.
 _LEAST_AMPLITUDE = 1e-6
@@ -210,8 +211,9 @@ def fine_amplitude(undulation: Real, most: int) -> Real:
         coefficients, lobes = harmonics(undulation[part])
         n = coefficients.shape[1]
         along = (np.abs(coefficients[:, lobes > most]) ** 2).sum(axis=1)
-        n = min(n, _AROUND)
-        coefficients = np.concatenate([coefficients[:, : n - n // 2], coefficients[:, -(n // 2) :]], axis=1)
+        half, n = (min(n, _AROUND + 1) - 1) // 2, _AROUND
+        coefficients, given = np.zeros((len(coefficients), n), dtype=np.complex128), coefficients
+        coefficients[:, : half + 1], coefficients[:, -half:] = given[:, : half + 1], given[:, -half:]
         z = scipy.fft.ifft(coefficients) * n
         slope = scipy.fft.ifft(1j * np.rint(np.fft.fftfreq(n, 1 / n)) * coefficients) * n
         k = np.arange(most + 1, most + 5)  # to which two steps reach
