@@ -128,6 +128,7 @@ def batched(layers: LayerList) -> Iterator[None]:
         if depth > 1:
             _BATCHES[layers] = stack, depth - 1
         else:
+            layers.events.begin_batch()  # as CanvasContext has to act again if events were processed since
             stack.close()
 
 

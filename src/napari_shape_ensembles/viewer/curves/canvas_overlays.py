@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, Qt
 from qtpy.QtGui import QColor, QCursor, QPainter, QPaintEvent, QPen, QPolygonF, QTransform
-from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QFrame, QListView, QMainWindow, QWidget
 
 from ...comparison import Comparison
 from ..camera_flight import Flight, view_of
+from ..canvas_context import canvas_of
 from ..comparing import ComparisonTask
 from ..painting import in_pixels, rows_within
 from ..panels.fonts import painting, with_label_font
@@ -160,10 +160,9 @@ class CanvasOverlays:
         return window
 
     def _canvas(self) -> QWidget | None:
-        """Return napari's canvas widget, without the dims sliders."""
+        """Return the canvas of the window of the page."""
         window = self._window()
-        centre = None if window is None else window.centralWidget()
-        return None if centre is None else centre.findChild(QOpenGLWidget)
+        return None if window is None else canvas_of(window)
 
 
 def outline_of(result: Comparison, row: int) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from qtpy.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from ...progress import Progress
+from ..canvas_context import CanvasContext
 from ..choices import PLUGIN
 from ..close_confirmation import CloseConfirmation
 from ..form import Form, in_words
@@ -78,6 +79,7 @@ class Page(QWidget):
         self._close_timer.stop()
         self.attach()
         CloseConfirmation.watch(self, self.session)
+        CanvasContext.watch(self, self.session.choices.layers)
         super().showEvent(event)
 
     def hideEvent(self, event: QEvent | None) -> None:
