@@ -102,6 +102,10 @@ def test_a_mean_is_drawn_only_of_outlines_with_a_common_form():
         from_first = np.linalg.norm(mean[:, None] - first[None], axis=-1).min(axis=1)
         assert from_first.max() < 0.15 * np.linalg.norm(first, axis=1).mean()
     assert headline(without).means == (None, None)
+    for result, means in ((with_form, headline(with_form).means), (without, ())):
+        dashed = [line.get_xydata() for line in result.plot().lines if line.get_linestyle() == "--"]
+        for drawn, (mean, _) in zip(dashed, means, strict=True):
+            np.testing.assert_allclose(np.ptp(drawn, axis=0), np.ptp(mean[:, ::-1], axis=0))
     assert headline(without).formless.startswith("The outlines of A and of B have no common form")
 
 

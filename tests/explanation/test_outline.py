@@ -5,7 +5,8 @@ import pytest
 
 from curve_makers import ellipse
 from napari_shape_ensembles import ShapeSpace, decompose
-from napari_shape_ensembles.explanation.outline import outline_difference, outward_normals
+from napari_shape_ensembles.comparison.mean_outline import outward_normals
+from napari_shape_ensembles.explanation.outline import outline_difference
 
 N = 120
 

@@ -31,6 +31,7 @@ from .estimates import estimates, quantity_p_values
 from .figures import plot_comparison, plot_typical
 from .fragility import Checks, is_fragile
 from .inputs import Inputs
+from .mean_outline import mean_outlines
 from .outline_table import outline_table, witness_columns
 from .parts import Parts, form_parts, scale_parts
 from .quantities import components, lobes
@@ -454,6 +455,9 @@ class Comparison(Sealed, Saved):
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot typical outlines of both samples beside each other at one scale, the first of each stronger.
 
+        The mean outline of a sample that has a common form is dashed, in a band that holds the middle half of the
+        forms at every point.
+
         Examples
         --------
         >>> from napari_shape_ensembles import Settings, compare, samples
@@ -463,7 +467,8 @@ class Comparison(Sealed, Saved):
         'typical outlines'
         """
         outlines = typical_outlines(self, typical_rows(self))
-        return plot_typical(outlines, answer.titles_of(self), self.a.unit, ax)
+        means = mean_outlines(self, (outlines[0][0], outlines[1][0]))
+        return plot_typical(outlines, answer.titles_of(self), self.a.unit, ax, means=means)
 
     def plot_tests(self, ax: "Axes | None" = None) -> "Axes":
         """Plot both tests and their parts, observed and under permuted labels.

@@ -21,12 +21,12 @@ from ..archive import replacing
 from ..comparison import Comparison
 from ..comparison.answer import formless, names_of
 from ..comparison.figures import plot_typical
+from ..comparison.mean_outline import mean_outlines
 from ..comparison.quantities import COMPONENTS
 from ..comparison.typical import typical_outlines, typical_rows
 from ..mmd.witness import most_typical
 from ..palette import COLOR_A, COLOR_B, lay_out
 from .explain import Explanation
-from .headline import mean_outlines
 from .modes import along_mode, exaggeration
 from .outline import OutlineDifference
 

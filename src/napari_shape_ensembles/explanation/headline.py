@@ -3,20 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from .._types import Index, Real
 from ..checks import Sealed
 from ..comparison import Comparison, answer
 from ..comparison.estimates import geometric_means, quantities_of
+from ..comparison.mean_outline import mean_outlines
 from ..comparison.typical import typical_outlines, typical_rows
-from ..outlines import Ensemble
-from ..shapes import decompose, product, register, spd, to_landmarks
-from .outline import outward_normals
-from .shape_paths import ShapePlaces
-
-# Forms of a group that enter the band around its mean, at most.
-_IN_BAND = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,40 +78,3 @@ def headline(result: Comparison) -> Headline:
     outlines = mean_outlines(result, (a[0], b[0]))
     table = [answer.estimate_headings(result), *answer.estimate_rows(result)]
     return Headline(*words, rows, (a, b), outlines, answer.formless(result), table, drawn, means)
-
-
-def mean_outlines(
-    result: Comparison, like: tuple[Real, Real]
-) -> tuple[tuple[Real, Real] | None, tuple[Real, Real] | None]:
-    """Mean outlines of A and of B with their bands, each turned like another outline of its group; see `Headline`."""
-    places, found, first = ShapePlaces(result), list[tuple[Real, Real] | None](), len(result.a)
-    sides, settings = np.split(np.arange(len(result.t)), [first]), result.settings
-    curves = Ensemble.pooled(result.compared).curves
-    for side, rows, target, has_form in zip("AB", sides, like, result.has_common_form, strict=True):
-        if not has_form:
-            found.append(None)
-            continue
-        drawn = np.random.default_rng(settings.seed).permutation(rows)[:_IN_BAND]
-        standardized, scales = decompose(
-            to_landmarks(
-                Ensemble([curves[row] for row in drawn.tolist()]),
-                settings.landmarks,
-                interpolation=settings.interpolation,
-                measure=settings.measure,
-            )
-        )
-        # Scales were registered separately: their mean is taken in the frame of the forms, where lengths are as known.
-        median = places.median(side)
-        match = register(standardized, form := places.undulation(median.t), reflections=settings.reflections)
-        scale = spd.frechet_mean(match.rotation @ scales @ match.rotation.swapaxes(1, 2))
-        scale *= np.sqrt(np.linalg.det(median.scale) / np.linalg.det(scale))
-        mean, *forms = product.compose((np.concatenate([form[None], match.landmarks]), scale))
-        normal = outward_normals(mean)
-        along = np.einsum("qnk,nk->qn", np.stack(forms) - mean, normal)
-        inner, outer = (mean + ends[:, None] * normal for ends in np.quantile(along, [0.25, 0.75], axis=0))
-        band = np.concatenate([outer, outer[:1], inner[:1], inner[::-1]])
-        landmarks = to_landmarks(Ensemble([mean]), len(target), interpolation="polygon")
-        turn = register(landmarks, target, reflections=settings.reflections).rotation[0].T
-        middle = landmarks[0].mean(axis=0)  # where other outlines have theirs
-        found.append(((mean - middle) @ turn, (band - middle) @ turn))
-    return found[0], found[1]

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from .._types import Real
 from ..checks import Sealed
+from ..comparison.mean_outline import outward_normals
 from ..mmd.family import image_labelings
 from ..mmd.kernel import PERMUTATIONS, SIGNIFICANCE
 from ..mmd.permutations import chunks, permuted_labels
@@ -128,19 +129,6 @@ def outline_difference(
         _threshold(shifts, significance),
         _threshold(ratios, significance),
     )
-
-
-def outward_normals(curve: Real) -> Real:
-    """Outward unit normals (n, 2) of a closed curve (n, 2); derivatives by Fourier series."""
-    n = len(curve)
-    z = curve[:, 0] + 1j * curve[:, 1]
-    k = np.fft.fftfreq(n, 1 / n)
-    if n % 2 == 0:
-        k[n // 2] = 0  # the derivative of the Nyquist mode vanishes on the grid
-    tangent = np.fft.ifft(1j * k * np.fft.fft(z))
-    side = np.sign((z.conj() * tangent).imag.sum()) or 1.0
-    normal = -1j * side * tangent / np.maximum(np.abs(tangent), 1e-300)
-    return np.stack([normal.real, normal.imag], axis=-1)
 
 
 def _compared(along: Real, squared: Real, in_a: NDArray[np.bool_], floor: float, lost: int) -> tuple[Real, Real, Real]:

@@ -6,7 +6,6 @@ import numpy as np
 
 from .._types import Real
 from ..comparison import Comparison
-from ..comparison.typical import geometric_median
 from ..outlines import Ensemble
 from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
 from ..words import shortened
@@ -51,12 +50,6 @@ class ShapePlaces:
         weights = self._weights[rows] if side else None
         t, l = (np.average(points[rows], axis=0, weights=weights) for points in (self.comparison.t, self.comparison.l))
         return Place(t, self._scale(l), f"mean of {self._groups[side]}")
-
-    def median(self, side: str) -> Place:
-        """As `mean`, but with the geometric median of the undulations, which outliers do not pull."""
-        mean, first = self.mean(side), len(self.comparison.a)
-        rows = {"A": slice(None, first), "B": slice(first, None), "": slice(None)}[side]
-        return Place(geometric_median(self.comparison.t[rows], self._weights[rows]), mean.scale, mean.name)
 
     def _scale(self, l: Real) -> Real:
         return spd.from_coordinates(self.space.scale_mean_, l[None])[0]
