@@ -1,6 +1,7 @@
 """Validation of arguments and file contents that would otherwise fail silently."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 #: Random state, as accepted by NumPy and scikit-learn.
 RandomState = int | np.random.Generator | np.random.RandomState | None
+# Longer representations of an attribute are abbreviated in that of its dataclass.
+_LONGEST = 120
 
 
 def seed_of(random_state: RandomState) -> int:
@@ -115,6 +118,26 @@ def seal(instance: Any) -> None:
 
 
 class Sealed:
-    """Base class of dataclasses with read-only arrays."""
+    """Base class of dataclasses with read-only arrays, and a representation that does not list them."""
 
     __post_init__ = seal
+
+    def __init_subclass__(cls) -> None:
+        """Set the representation of a class without its own before `dataclass` would generate one."""
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = _in_short  # type: ignore[method-assign]
+
+
+def _in_short(instance: Any) -> str:
+    """Representation of a dataclass with the sizes of long values in place of the values."""
+    values = (f"{one.name}={_value_in_short(getattr(instance, one.name))}" for one in fields(instance) if one.repr)
+    return f"{type(instance).__name__}({', '.join(values)})"
+
+
+def _value_in_short(value: Any) -> str:
+    if (shape := getattr(value, "shape", None)) is not None and np.size(value) > 10:  # an array or a table
+        return f"<{type(value).__name__} of shape {shape}>"
+    if isinstance(value, Sized) and not isinstance(value, str) and len(value) > 2:
+        return f"<{type(value).__name__} of {len(value)}>"
+    whole = repr(value)
+    return whole if len(whole) <= _LONGEST else f"<{type(value).__name__}>"

@@ -82,6 +82,9 @@ def test_a_sample_without_variation_is_reported():
     alike, different = [one * 1.7] * 40, [one * size for size in np.linspace(0.5, 1.5, 40)]
     result = compare(Ensemble(alike, unit="µm"), Ensemble(different, unit="µm"), QUICK, overrule=True)
     assert any(one.text.startswith("A's size does not vary (adjusted p = 0.00") for one in statements(result))
+    forms = compare(Ensemble([one] * 20), Ensemble(list(blobs(20, 80, seed=2))), QUICK, overrule=True)
+    assert any(one.text.startswith("A's form does not vary (adjusted p = 0.00") for one in statements(forms))
+    assert forms.estimates.set_index("quantity")["estimate"]["spread of form"] == np.inf
 
 
 def test_differences_up_to_rounding_are_ignored():

@@ -41,6 +41,15 @@ def explained(small):
     return explain(small)
 
 
+def test_representations_do_not_list_arrays(explained):
+    """At a prompt, thousands of coordinates would push the question off the screen."""
+    for result in (explained, explained.form, explained.modes, explained.comparison.undulation):
+        assert repr(result).startswith(f"{type(result).__name__}(")
+        assert len(repr(result)) < 500
+    assert "mean=<ndarray of shape (100, 2)>" in repr(explained.form)
+    assert f"p_value={explained.comparison.undulation.p_value!r}" in repr(explained.comparison.undulation)
+
+
 def test_noise_on_the_grains_of_the_paper_is_roughness_confirmed_by_swaps(shared_data):
     a, b = (grains(shared_data, key) for key in ("hlf1_noisy", "hlf2_smooth5"))
     result = compare(a, b, FEWER)

@@ -12,6 +12,7 @@ from napari_shape_ensembles.mmd.contrasts import (
     percentile_ends,
     spread_interval,
     spread_ratio,
+    standardised_difference,
     welch,
     welch_interval,
 )
@@ -116,3 +117,13 @@ def test_percentiles_widen_for_small_samples():
     assert percentile_ends(10, 10) == pytest.approx((0.0086, 0.9914), abs=1e-4)
     assert percentile_ends(5, 5)[0] < percentile_ends(5, 50)[0] < percentile_ends(50, 50)[0]
     assert sum(percentile_ends(7, 30)) == pytest.approx(1)
+
+
+def test_samples_that_do_not_vary_are_infinitely_far_apart():
+    """Whatever the unit; the spread of repeated values is that of rounding errors."""
+    values = np.repeat([[0.1, 3e-11, 0.0], [0.3, 1e-11, 0.0]], 20, axis=0)
+    values[::2] *= 1 + 1e-15
+    np.testing.assert_array_equal(standardised_difference(values, 20), [np.inf, -np.inf, 0])
+    rng = np.random.default_rng(0)
+    varied = rng.normal(size=(40, 1))
+    np.testing.assert_allclose(standardised_difference(1e-12 * varied, 20), standardised_difference(varied, 20))

@@ -501,7 +501,7 @@ def _quantity_sentence(comparison: Comparison, name: str, rows: dict[str, dict[s
         return f"The {name} differs ({_WHAT_IS[name]}; adjusted p = {p:.2g})."
     row = rows[name]
     if row["estimate"] in (0, np.inf):
-        words = f"{b if not row['estimate'] else a}'s size does not vary"
+        words = f"{b if not row['estimate'] else a}'s {name.removeprefix('spread of ')} does not vary"
     else:
         ratio, low, high = _words_of(row)
         words = f"{b}'s outlines are {_direction(row)}: {_times(name, ratio, a)}, 95 % interval {low} to {high}"

@@ -97,7 +97,7 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     units: Units = {"image": image, "blocks": comparison.blocks, "weights": comparison.weights}
     found = ratios(measured | comparison.lobes, first, counts, **units)
     if "spread of form" in tested:
-        found |= ratios({"spread of form": _form_deviations(comparison)}, first, counts, **units)
+        found["spread of form"] = _spread_of_form(comparison, counts, units)
     found["spread of size"] = spread_ratios(measured["size"][:, None], first, counts, **units)[:, 0]
     found["area"] = area_ratio(comparison, counts)
     rows = []
@@ -196,6 +196,15 @@ def _form_deviations(comparison: Comparison) -> Real:
         # Outlines are nearer to the median of their own sample than to that of its population.
         apart.append(away * np.sqrt(len(side) / max(len(side) - 1, 1)))
     return np.log(np.maximum(np.concatenate(apart), KNOWN))
+
+
+def _spread_of_form(comparison: Comparison, counts: Real, units: Units) -> Real:
+    """Ratio of the spreads of form, B over A, and its interval: as in `spread_ratio` if a sample does not vary."""
+    first, deviations = len(comparison.a), _form_deviations(comparison)
+    a_varies, b_varies = ((side > np.log(KNOWN)).any() for side in np.split(deviations, [first]))
+    if a_varies and b_varies:
+        return ratios({"": deviations}, first, counts, **units)[""]
+    return np.array([np.inf if b_varies else 0.0 if a_varies else np.nan, 0.0, np.inf])
 
 
 def area_ratio(comparison: Comparison, counts: Real) -> Real:

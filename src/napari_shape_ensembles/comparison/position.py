@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..checks import Sealed
 from ..mmd.dependence import DependenceTest, independence_test
 from ..outlines import Ensemble
 from ..words import counted
@@ -29,7 +30,7 @@ _MIN_OUTLINES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class PositionDependence:
+class PositionDependence(Sealed):
     """Dependence of form and scale on position within images.
 
     Attributes

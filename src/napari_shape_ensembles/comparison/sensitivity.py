@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..checks import Sealed
 from ..progress import Listener, as_part, reporting
 from .compare import compare_again
 from .figures import plot_sensitivity
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ArchetypeSensitivity:
+class ArchetypeSensitivity(Sealed):
     """Comparisons of the same ensembles that differ only in the archetype.
 
     Attributes

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Real
-from ..checks import expect
+from ..checks import Sealed, expect
 from ..comparison import Comparison
 from ..comparison.answer import Statement, formless, names_of, ratio_sentence, statements
 from ..comparison.verdict import INCONCLUSIVE
@@ -44,7 +44,7 @@ EXPLANATION_STEPS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Descriptors:
+class Descriptors(Sealed):
     """Hand-picked descriptors, tested for comparison with the shape tensors.
 
     Attributes
@@ -63,7 +63,7 @@ class Descriptors:
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(Sealed):
     """Result of `explain`: the analyses of a difference found by a comparison.
 
     Attributes

@@ -115,7 +115,8 @@ class Modes(Sealed):
         shift, ratio, (_, b) = self.mean_difference[mode], self.spread_ratio[mode], self.samples
         parts = []
         if abs(shift) >= self._clear:
-            parts.append(self._word(mode) or f"{b} lies {abs(shift):.2f} sd toward {'+' if shift > 0 else '−'}")
+            away = f" {abs(shift):.2f} sd" if np.isfinite(shift) else ""
+            parts.append(self._word(mode) or f"{b} lies{away} toward {'+' if shift > 0 else '−'}")
         if spread := self._spread_words(ratio):
             parts += [*self._rough_words(mode), *spread]
         return "; ".join(parts) or "no clear shift or change of spread"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._types import Real
-from ..checks import RandomState, expect, seed_of
+from ..checks import RandomState, Sealed, expect, seed_of
 from ..comparison import Comparison, Settings, compare
 from ..comparison.answer import differing
 from ..comparison.figures import plot_comparison
@@ -24,7 +24,7 @@ Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Swap:
+class Swap(Sealed):
     """Curves with the form of one sample and the scale of the other, compared with one of the two.
 
     The part taken from the sample they are compared with is kept; the other part is replaced.

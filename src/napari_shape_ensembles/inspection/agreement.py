@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import Sealed
 from ..comparison import Comparison, Settings, compare
 from ..comparison.answer import in_one_line
 from ..outlines import Ensemble, Outlines, match_labels
@@ -25,7 +26,7 @@ _MAX_ANNOTATED_PAIRS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement:
+class Agreement(Sealed):
     """Agreement of two segmentations of one image.
 
     Attributes

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from .._types import Real
-from ..checks import several
+from ..checks import Sealed, several
 from ..mmd.replicates import adjusted
 from ..outlines import match_labels
 from ..palette import axes_of
@@ -36,7 +36,7 @@ _MIN_REPORTED_IOU, _MIN_AREA_RATIO = 0.8, 1.25
 
 
 @dataclass(frozen=True, eq=False)
-class Annotators:
+class Annotators(Sealed):
     """Agreement of several annotators of one image.
 
     Attributes

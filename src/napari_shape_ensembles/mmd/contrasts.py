@@ -35,7 +35,7 @@ def standardised_difference(values: Real, first: int, image: NDArray[np.intp] | 
     Returns
     -------
     (...) array
-        0 where neither sample varies.
+        Infinite where the means differ and neither sample varies, but for rounding errors; 0 where nothing does.
     """
     a, b = values[:first], values[first:]
     freedom = max(len(values) - 2, 1)
@@ -45,7 +45,10 @@ def standardised_difference(values: Real, first: int, image: NDArray[np.intp] | 
     else:
         share = 1 / np.bincount(image)[image]
         difference = np.average(b, axis=0, weights=share[first:]) - np.average(a, axis=0, weights=share[:first])
-    return np.where(spread > 0, difference, 0) / np.where(spread > 0, spread, 1)
+    floor = _MIN_DEVIATION * np.abs(values).max(axis=0)  # values may have a unit
+    difference, spread = (np.where(np.abs(one) > floor, one, 0) for one in (difference, spread))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.nan_to_num(difference / spread, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
 
 def spread_ratio(values: Real, first: int, weights: Real | None = None) -> Real:

@@ -209,9 +209,8 @@ def fine_amplitude(undulation: Real, most: int) -> Real:
 
     def of_block(part: slice) -> Real:
         coefficients, lobes = harmonics(undulation[part])
-        n = coefficients.shape[1]
         along = (np.abs(coefficients[:, lobes > most]) ** 2).sum(axis=1)
-        half, n = (min(n, _AROUND + 1) - 1) // 2, _AROUND
+        half, n = (min(coefficients.shape[1], _AROUND + 1) - 1) // 2, _AROUND
         coefficients, given = np.zeros((len(coefficients), n), dtype=np.complex128), coefficients
         coefficients[:, : half + 1], coefficients[:, -half:] = given[:, : half + 1], given[:, -half:]
         z = scipy.fft.ifft(coefficients) * n

@@ -95,7 +95,7 @@ def _over_landmarks(values: Real | Mask, computed: Mask) -> Real:
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionLandscape:
+class DecisionLandscape(Sealed):
     """Decisions over ranks and numbers of landmarks.
 
     Attributes

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._types import Real
-from ..checks import several
+from ..checks import Sealed, several
 from ..comparison import Settings
 from ..comparison.engine import permutation_options
 from ..outlines import Ensemble, Outlines, extract_curves, trace_mask
@@ -51,7 +51,7 @@ class Smoothed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothingStudy:
+class SmoothingStudy(Sealed):
     """Decision landscapes over the smoothing of the segmentation.
 
     Attributes
