@@ -54,6 +54,7 @@ from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.inputs import is_own
 from napari_shape_ensembles.viewer.page_status import STATES, STEPS, PageStatus, page_statuses
+from napari_shape_ensembles.viewer.panels.plot_view import PlotView
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.tour import Tour
@@ -223,9 +224,7 @@ def test_three_menu_entries_open_the_bench_and_two_of_its_pages(make_napari_view
     assert [*map(type, viewer.window.dock_widgets.values())] == [Bench, SegmentCurves, InspectCurves]
     assert viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1] in viewer.window.dock_widgets.values()
     assert len(viewer.window.dock_widgets) == 3  # a script opens the same dock
-    manifest = PluginManifest.from_distribution(PLUGIN).contributions
-    assert len(manifest.commands) <= 14
-    assert not manifest.menus
+    assert not PluginManifest.from_distribution(PLUGIN).contributions.menus
 
 
 @pytest.mark.parametrize(("width", "height", "beside"), [(1280, 800, False), (1920, 1080, True)])
@@ -1006,6 +1005,7 @@ def test_every_control_of_every_page_has_a_tooltip_and_a_name_for_screen_readers
         for tab in range(page.count() if isinstance(page, TabbedPage) else 0):
             page.show_tab(tab)
         assert parts_of(page, *CONTROLS)
+    assert all(view.toolTip() for view in bench.findChildren(PlotView))
     assert lacking(bench) == []
     bench.canvas_overlays.show_card()  # needs a window
     card = FloatingCard(bench, bench.session.comparison)
