@@ -1005,7 +1005,9 @@ def test_every_control_of_every_page_has_a_tooltip_and_a_name_for_screen_readers
         for tab in range(page.count() if isinstance(page, TabbedPage) else 0):
             page.show_tab(tab)
         assert parts_of(page, *CONTROLS)
-    assert all(view.toolTip() for view in bench.findChildren(PlotView))
+    segment, inspect = map(bench.pages["Outlines"].show_tab, (0, 1))
+    drawings = [segment.sizes, inspect.colorbar, inspect.recipe, *bench.findChildren(PlotView)]
+    assert all(drawing.toolTip() for drawing in drawings)
     assert lacking(bench) == []
     bench.canvas_overlays.show_card()  # needs a window
     card = FloatingCard(bench, bench.session.comparison)
