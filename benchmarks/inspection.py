@@ -12,7 +12,7 @@ small simulated annotation errors, and on segmentations by further recipes; scor
 for development images left out of training. Trees that confirm reasons are trained on references with faults in a
 quarter of their objects.
 
-Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--out docs/results/inspection.json]``, with
+Run as ``python benchmarks/inspection.py [--cache FOLDER] [--out docs/results/inspection.json]``, with
 ``--reasons`` for the reasons given for simulated faults, ``--scaling`` for scores scaled by ticks, or with ``--train``.
 """
 
@@ -36,10 +36,9 @@ from sklearn.metrics import roc_auc_score
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.inspection import suspects
 from napari_shape_ensembles.inspection.evidence import evidence, unlabelled
-from results_file import out_option, printed, record
+from results_file import DATA, out_option, printed, record
 
 HERE = Path(__file__).resolve().parent
-SHARED = HERE.parents[1] / "shared" / "data"
 PACKAGE = HERE.parent / "src" / "napari_shape_ensembles" / "inspection"
 WRONG_BELOW = 0.7
 METHODS = {
@@ -90,7 +89,6 @@ Case = tuple[str, np.ndarray, np.ndarray, pd.Series]
 def main() -> None:
     """Measure, or train."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED)
     parser.add_argument("--cache", type=Path, help="folder that keeps the evidence between runs")
     parser.add_argument("--reasons", action="store_true", help="only check the reasons on made faults")
     parser.add_argument("--scaling", action="store_true", help="only scale scores by ticks, on automatic label sets")
@@ -98,14 +96,14 @@ def main() -> None:
     out_option(parser)
     options = parser.parse_args()
     if options.reasons:
-        record(options.out, **reason_table(options.data))
+        record(options.out, **reason_table(DATA))
     elif options.scaling:
-        cases = automatic(options.data, test_images(options.data))
+        cases = automatic(DATA, test_images(DATA))
         table = pd.concat([measured_set("automatic", *case, options.cache) for case in cases], ignore_index=True)
         record(options.out, scaling=scaling(labelled(table)))
     elif options.train:
-        table = measured(options.data, options.cache)
-        table = table[~table["source"].isin(test_images(options.data))].reset_index(drop=True)
+        table = measured(DATA, options.cache)
+        table = table[~table["source"].isin(test_images(DATA))].reset_index(drop=True)
         made_known = table["kind"] == "faults"
         faults, table = (table[part].reset_index(drop=True) for part in (made_known, ~made_known))
         for kind in ("image", "labels"):
@@ -114,7 +112,7 @@ def main() -> None:
             for fault, own in confirming(faults, trees, kind).items():
                 write(own, PACKAGE / f"trees-{fault}.npz")
     else:
-        table = measured(options.data, options.cache, test_images(options.data))
+        table = measured(DATA, options.cache, test_images(DATA))
         record(options.out, **tables(table))
 
 

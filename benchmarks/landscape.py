@@ -14,9 +14,10 @@ from scipy.spatial.distance import cdist
 from skimage.io import imread
 
 from napari_shape_ensembles import Ensemble, Settings, compare, decision_landscape, smoothing_study
+from results_file import DATA
 
 ROOT = Path(__file__).resolve().parents[1]
-PAPER = ROOT.parent / "shared" / "data" / "paper"
+PAPER = DATA / "paper"
 GRAINS = PAPER / "pil184_grains.npz"
 RESULTS = ROOT / "docs" / "results" / "studies.json"
 RANKS = [*range(4, 26), 30, 35, 40, 50, 75, 100, 125, 150, 175, *range(200, 451, 50), 500, 600, 700, 800, 900]

@@ -1,13 +1,12 @@
-"""Samples larger than memory: outlines compared out of core, and a large OME-Zarr traced in tiles.
+"""Samples larger than memory: a large OME-Zarr traced in tiles, and the tests of many outlines.
 
-    python benchmarks/large.py curves 20000 100000 [--images 1000] [--landmarks 500] [--rank 150]
     python benchmarks/large.py labels 10000 40000 [--objects 200000]
     python benchmarks/large.py whole 4000
     python benchmarks/large.py tests 1000000 [--rank 150]
 
-Outlines and labels are generated lazily, one piece or band of rows at a time, and never held completely. Each size
-runs in a separate process, with kernels compiled beforehand: processor time (user and system, of all threads), wall
-time, and peak memory. Stages are in processor time; "drawing outlines" belongs to the benchmark itself.
+Labels are generated lazily, one band of rows at a time, and never held completely. Each size runs in a separate
+process, with kernels compiled beforehand: processor time (user and system, of all threads), wall time, and peak
+memory.
 `labels` are traced. `whole` segments and traces an image of the same objects, with noise, in memory by the main
 methods, and reports bytes per pixel in addition to the image itself. `tests` are the tests of a comparison only, on
 random coordinates: the last stage for that many curves. `--out docs/results/large.json` stores the results, from
@@ -23,14 +22,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from napari_shape_ensembles import Ensemble, Outlines, Progress, Settings, reporting
-from napari_shape_ensembles.comparison.engine import curve_test, learn_groups
+from napari_shape_ensembles import Outlines, Settings
+from napari_shape_ensembles.comparison.engine import curve_test
 from napari_shape_ensembles.comparison.parts import form_parts, scale_parts
 from napari_shape_ensembles.compiled import compile_kernels
 from napari_shape_ensembles.io import Calibration, CurveTable, write_curves, write_ome_zarr_labels
@@ -38,62 +35,8 @@ from napari_shape_ensembles.io.ome_zarr import open_ome_zarr
 from napari_shape_ensembles.outlines.tiles import outlines_by_tile
 from speed import blobs, forget_peak, peak_memory
 
-_PIECE, _TEMPLATES, _CELL = 5000, 64, 89
+_TEMPLATES, _CELL = 64, 89
 MAX_EXACT_CURVES = 100_000
-
-
-class Drawn(Sequence):
-    """Images of two samples, whose outlines are drawn anew whenever an image is taken."""
-
-    def __init__(self, sizes, stages):
-        self.sizes, self.stages = sizes, stages
-
-    def __len__(self):
-        return len(self.sizes)
-
-    def __getitem__(self, place):
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        begun = time.thread_time()
-        ensemble = Ensemble(list(blobs(self.sizes[place], place)), name=f"{place}", unit="µm", pixel_size=1.0)
-        self.stages.excluded("drawing outlines", time.thread_time() - begun)
-        return ensemble
-
-
-class Stages:
-    """Accumulates processor time by stage, from progress reports."""
-
-    def __init__(self, name):
-        self.taken, self.name, self.since = Counter(), name, time.process_time()
-
-    def __call__(self, step):
-        """Receive a progress report."""
-        name = step.name.split(",")[0]
-        if name != self.name:
-            now = time.process_time()
-            self.taken[self.name] += now - self.since
-            self.name, self.since = name, now
-
-    def excluded(self, name, seconds):
-        """Charge processor time to another stage than the present one."""
-        self.taken.update({name: seconds, self.name: -seconds})
-
-
-def curves(count, options):
-    """Compare two samples with this total number of outlines."""
-    note = Stages("checking the inputs")
-    settings = Settings(
-        landmarks=options.landmarks, rank=options.rank, permute="images" if options.images else "curves"
-    )
-    sizes = np.diff(np.linspace(0, count, (options.images or 2 * -(-count // (2 * _PIECE))) + 1).astype(int))
-    group = np.repeat([0, 1], len(sizes) // 2)
-    replicate = np.repeat(np.arange(len(sizes)), sizes)
-    images = Drawn(sizes.tolist(), note)
-    with tempfile.TemporaryDirectory() as folder, reporting(note):
-        groups = learn_groups(("A", "B"), images, images, replicate, group, settings, scratch=folder)
-        tests = groups.test(0, 1)
-        note(Progress("done"))
-    return {"stages": dict(note.taken), "answer": str([test.p_value for test in tests])}
 
 
 class Field:
@@ -200,7 +143,7 @@ def tests(count, options):
 def measured(kind, size, options):
     """Run one size in this process, and print the results as JSON."""
     begun = time.perf_counter()
-    found = {"curves": curves, "labels": labels, "whole": whole, "tests": tests}[kind](size, options)
+    found = {"labels": labels, "whole": whole, "tests": tests}[kind](size, options)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     peak = usage.ru_maxrss / (2**20 if sys.platform == "linux" else 2**30)
     print(
@@ -222,10 +165,8 @@ def measured(kind, size, options):
 def main():
     """Run all requested sizes, each in a separate process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=["curves", "labels", "whole", "tests"])
+    parser.add_argument("kind", choices=["labels", "whole", "tests"])
     parser.add_argument("sizes", type=int, nargs="+")
-    parser.add_argument("--images", type=int, default=0, help="images of both samples together; 0: one each")
-    parser.add_argument("--landmarks", type=int, default=500)
     parser.add_argument("--rank", type=int, default=150)
     parser.add_argument("--objects", type=int, default=200_000, help="in 40 000 × 40 000 pixels, fewer in fewer")
     parser.add_argument("--folder", default=tempfile.gettempdir(), help="where images are kept")
@@ -254,7 +195,7 @@ def main():
             print(f"    {stage}: {seconds:.2f}")
         if options.out:
             known = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else {}
-            known[f"{options.kind} {size}" + (f", {options.images} images" if options.images else "")] = found
+            known[f"{options.kind} {size}"] = found
             options.out.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
 
 

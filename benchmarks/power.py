@@ -38,8 +38,8 @@ from napari_shape_ensembles.comparison.engine import curve_test
 from napari_shape_ensembles.comparison.learning import coordinate_precision, learn_landmarks
 from napari_shape_ensembles.comparison.parts import form_parts, scale_parts, standardized
 from napari_shape_ensembles.shapes.lobes import lobes_held
+from results_file import DATA
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 LEVEL = 0.05
 #: Level of each test by default.
 DEFAULT = Settings().significance / 2

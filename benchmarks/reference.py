@@ -1,7 +1,7 @@
 """False alarms and power of `Reference`, by simulation and on real images; results of docs/evidence/reference.md.
 
 python benchmarks/reference.py levels | real | made | days | discoveries | chart | cost
-    [--repetitions N] [--seed S] [--laws LAW ...] [--images N ...] [--data FOLDER] [--out docs/results/reference.json]
+    [--repetitions N] [--seed S] [--laws LAW ...] [--images N ...] [--out docs/results/reference.json]
 
 `levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts,
 vertebrae, cells, powder, steel and battery particles (data beside the repository: docs/contributing/data.md), held out
@@ -14,7 +14,6 @@ for 1000 images of 200 outlines.
 import argparse
 from collections import defaultdict
 from functools import cache
-from pathlib import Path
 from time import perf_counter, process_time
 
 import numpy as np
@@ -25,7 +24,7 @@ from napari_shape_ensembles import Ensemble, Reference, Settings, decompose, ext
 from napari_shape_ensembles.comparison import reference as module
 from napari_shape_ensembles.comparison.reference_measures import Measured, measure
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales, whiten
-from results_file import out_option, printed, record, share
+from results_file import DATA, out_option, printed, record, share
 
 LEVEL = 0.05
 # An image is an array of outlines by columns: those of form end here, those of scale there; six features follow.
@@ -161,7 +160,7 @@ def swapped(rng, forms, scales):
 def real(args):
     """Power on real images."""
     rng = np.random.default_rng(args.seed)
-    paths = {kind: sorted((args.data / "replicates" / "mef_nuclei").glob(f"{kind}_*.png")) for kind in ("wt", "ko")}
+    paths = {kind: sorted((DATA / "replicates" / "mef_nuclei").glob(f"{kind}_*.png")) for kind in ("wt", "ko")}
     traced = {kind: [extract_curves(imread(path), min_area=600) for path in some] for kind, some in paths.items()}
     traced = {kind: [field for field in some if len(field)] for kind, some in traced.items()}
     fields = {kind: [described(field) for field in some] for kind, some in traced.items()}
@@ -184,7 +183,7 @@ def real(args):
 
         return draw
 
-    with np.load(args.data / "replicates" / "hearts.npz") as data:
+    with np.load(DATA / "replicates" / "hearts.npz") as data:
         every = described(Ensemble(np.split(data["xy"], data["offsets"][1:-1])))
         persons = {person: every[data["person"] == person] for person in np.unique(data["person"]).tolist()}
 
@@ -194,7 +193,7 @@ def real(args):
         images = [images[place] for place in rng.permutation(len(images))]
         return images[:-1], {"held out": images[-1], "another person": persons[order[4]][rng.permutation(30)[:6]]}
 
-    with np.load(args.data / "replicates" / "vertebrae.npz") as data:
+    with np.load(DATA / "replicates" / "vertebrae.npz") as data:
         every = described(Ensemble(np.split(data["xy"], data["offsets"][1:-1])))
         bones = {group: every[data["group"] == group] for group in "cls"}
 
@@ -203,22 +202,22 @@ def real(args):
         unlike = {name: bones[name[0]][rng.integers(len(bones[name[0]]), size=1)] for name in ("large", "small")}
         return usual, {"held out": held} | unlike
 
-    with np.load(args.data / "osteosarcoma_cells" / "cells.npz") as data:
+    with np.load(DATA / "osteosarcoma_cells" / "cells.npz") as data:
         cells, label = np.split(data["xy"], data["offsets"][1:-1]), 3 * data["cell_line"] + data["treatment"]
     groups = {place: described(Ensemble([cells[row] for row in np.flatnonzero(label == place)])) for place in range(6)}
     cells = {"another line": groups[3], "jasplakinolide": groups[1], "cytochalasin": groups[2]}
-    with np.load(args.data / "ampis_powder" / "polygons.npz") as data:
+    with np.load(DATA / "ampis_powder" / "polygons.npz") as data:
         polygons, label = np.split(data["xy"], data["offsets"][1:-1]), 2 * data["image"] + data["kind"]
     powder = [described(Ensemble([polygons[row] for row in np.flatnonzero(label == place)])) for place in range(4)]
     steel = {
         hours: [
             described(extract_curves(imread(path) > 0, min_area=60))
-            for path in sorted((args.data / "uhcs_spheroidite").glob(f"800C-{hours}H-*_mask.png"))
+            for path in sorted((DATA / "uhcs_spheroidite").glob(f"800C-{hours}H-*_mask.png"))
         ]
         for hours in (24, 85)
     }
     ages = {f"micrograph {place} of 85 h": one for place, one in enumerate(steel[85], 1)}
-    with np.load(args.data / "paper" / "battery_curves.npz") as data:
+    with np.load(DATA / "paper" / "battery_curves.npz") as data:
         battery = [
             described(Ensemble(np.split(data[f"{name}_sigma5_xy"], data[f"{name}_sigma5_offsets"][1:-1])))
             for name in ("new", "old")
@@ -369,7 +368,6 @@ def main():
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--laws", choices=LAWS, nargs="+", default=[*LAWS])
-    parser.add_argument("--data", type=Path, default=Path("../data"))
     parser.add_argument("--images", type=int, nargs="+", default=[10, 20, 40, 100])
     out_option(parser)
     args = parser.parse_args()

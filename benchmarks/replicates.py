@@ -45,7 +45,7 @@ from napari_shape_ensembles.mmd.replicates import (
 )
 from napari_shape_ensembles.outlines import Ensemble
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
-from results_file import record, wilson
+from results_file import DATA, record, wilson
 
 ICC = [0.0, 0.05, 0.2]
 # Of each test: the default, half of the row's 0.05; and the paper's.
@@ -475,7 +475,7 @@ def position(designs, only):
 
 def real(designs, only):
     """Random subsets of m and m real fields and people: of one condition, and of two."""
-    folder = Path(only or "../shared/data") / "replicates"
+    folder = DATA / "replicates"
     with np.load(folder / "hearts.npz") as data:
         curves = np.split(data["xy"].astype(float), data["offsets"][1:-1])
         person = data["person"]
@@ -532,13 +532,10 @@ if __name__ == "__main__":
         choices=[*("levels", "given", "small", "power", "family", "equivalence", "position", "real")],
     )
     parser.add_argument("--designs", type=int, default=2000)
-    parser.add_argument("--only", default="", help="name of one kind of design; of `real`, the folder of data")
-    parser.add_argument("--components", type=int, default=COMPONENTS, help="of which each outline is made")
-    parser.add_argument("--icc", type=float, default=ICC, nargs="+", help="intraclass correlations")
+    parser.add_argument("--only", default="", help="name of one kind of design")
     parser.add_argument("--seed", type=int, default=1, help="of the designs of levels, given and family")
     parser.add_argument("--out", type=Path, help="file the counts are kept in, such as benchmarks/replicates.csv")
     chosen = parser.parse_args()
-    ICC[:], COMPONENTS = chosen.icc, chosen.components
     KEPT.update(out=chosen.out, what=chosen.what, seed=chosen.seed)
     globals()[chosen.what](chosen.designs, chosen.only)
     if chosen.out:

@@ -1,4 +1,4 @@
-"""Stores results of benchmarks in docs/results, from which tools/write_docs.py makes tables and sentences."""
+"""Finds data of benchmarks, and stores their results, from which tools/write_docs.py makes tables and sentences."""
 
 import json
 from datetime import UTC, datetime
@@ -7,6 +7,9 @@ from pathlib import Path
 from scipy.stats import norm
 
 from napari_shape_ensembles import __version__
+
+#: Data beside the checkout: docs/contributing/data.md.
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def record(path, **figures):

@@ -1,6 +1,6 @@
 """Segmentation compared with labels drawn by hand, and false alarms of the quality control.
 
-    python benchmarks/segmentation.py examples | transfer | methods | materials | quality [--data FOLDER] [--out FILE]
+    python benchmarks/segmentation.py examples | transfer | methods | materials | quality [--out FILE]
 
 F1 of objects at an intersection over union of 0.5, image by image, on the 21 images of ``segmentation`` in the shared
 data; the labels are used for evaluation only. `examples`: five random objects of each image are painted completely;
@@ -34,8 +34,8 @@ from napari_shape_ensembles import (
     segment,
 )
 from napari_shape_ensembles.outlines.learned import PixelFeatures
+from results_file import DATA
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 PAINTED, PER_KIND, COUNT, DRAWS, SPLITS = 5, 3, 21, 3, 20
 WAYS = {"defaults": {}, "auto": {"method": "auto"}, "local": {"method": "local"}}
 # Minimum F1 at IoU 0.5 for automatic outlines to count as good.
@@ -56,12 +56,11 @@ def main() -> None:
     """Print one table, and store it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("examples", "transfer", "methods", "materials", "quality"))
-    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--out", type=Path, help="keep the table in this file")
     options = parser.parse_args()
-    folder = options.data / "segmentation"
+    folder = DATA / "segmentation"
     if options.what in ("materials", "quality"):
-        lines = (materials if options.what == "materials" else checks)(options.data)
+        lines = (materials if options.what == "materials" else checks)(DATA)
         text = "\n".join(print(line, flush=True) or line for line in lines)
     else:
         columns, rows = {

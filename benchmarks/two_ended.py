@@ -15,8 +15,8 @@ import argparse
 import numpy as np
 
 from napari_shape_ensembles import Ensemble, Settings, compare
-from power import DATA, cells, curves_of, grains, hearts, labelled
-from results_file import out_option, printed, record
+from power import cells, curves_of, grains, hearts, labelled
+from results_file import DATA, out_option, printed, record
 
 OPTIONS = {"permutations": 399, "landmarks": 128, "rank": 40, "overrule": True}
 KINDS = {"defaults": {}, "mean": {"archetype": "mean"}, "raw": {"registration": "raw"}, "true form": {"archetype": 0}}

@@ -1,4 +1,4 @@
-"""Times drawing, recoloring and mouse events of the dock, with thousands of outlines.
+"""Times drawing, recoloring and selecting in the window, with thousands of outlines.
 
 Run on a screen or a virtual one:
     xvfb-run -a -s "-screen 0 1600x1200x24" python benchmarks/viewer.py [--curves 6000]
@@ -10,25 +10,18 @@ affects only the former. "painted" includes the repaint of the window, which wit
 import argparse
 import time
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import napari
 import numpy as np
 from napari.layers import Shapes
-from qtpy.QtCore import QEventLoop, QTimer
 from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.outlines.rasterize import rasterize
 from napari_shape_ensembles.viewer.comparing import Outcome
 from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.inputs import Source, fingerprint
 from napari_shape_ensembles.viewer.layers import curve_layers
-from napari_shape_ensembles.viewer.painting import MAX_SHAPES
-from stalls import StallMeter
 
 SPACING, VERTICES = 40, 150
 
@@ -121,21 +114,11 @@ def switching(dock):
     line("another column chosen: painted", whole)
 
 
-def hovering(viewer, dock, seed=0):
-    """Cost of the layer under the mouse."""
-    rng = np.random.default_rng(seed)
-    layer = list(dock.comparison.curves)[-1]
-    low, high = layer.extent.world
-    spots = rng.uniform(low, high, (200, 2))
-    taken = []
-    for spot in spots:
-        start = now()
-        layer.get_value(spot, world=True)
-        taken.append(now() - start)
-    line("hover", taken)
+def moving(viewer):
+    """Time of a frame while zooming and panning."""
     camera = viewer.scene.camera
-    moving = timed(lambda turn: setattr(camera, "zoom", camera.zoom * (1.1 if turn % 2 else 0.9)))
-    line("zoom: painted", moving[1])
+    frames = timed(lambda turn: setattr(camera, "zoom", camera.zoom * (1.1 if turn % 2 else 0.9)))
+    line("zoom: painted", frames[1])
     for name, factor in (("all in view", 1), ("one in twenty in view", np.sqrt(20))):
         camera.zoom *= factor
         painted()
@@ -166,40 +149,6 @@ def picking(dock):
     dock.comparison.selection.pick([])
 
 
-def blocked(dock, what, start):
-    """Print the longest stalls of the event loop from the start of something to half a second after."""
-    loop, meter = QEventLoop(), StallMeter()
-    painted()
-    quit_soon = partial(QTimer.singleShot, 500, loop.quit)
-    dock.finished.connect(quit_soon)
-    meter.restart()
-    begin = time.perf_counter()
-    start()
-    loop.exec()
-    dock.finished.disconnect(quit_soon)
-    print(f"{what}: {time.perf_counter() - begin - 0.5:.1f} s")
-    for stall in meter.longest():
-        print(f"    {stall}")
-    meter.stop()
-
-
-def stalls(viewer, curves):
-    """Blocking of the event loop while a comparison is run by its button, saved, and reopened."""
-    for name, part in zip("AB", curves, strict=True):
-        # Hidden: the time napari takes to draw thousands of the user's shapes is not measured here.
-        if len(part) <= MAX_SHAPES // 2:
-            viewer.add_shapes(list(part), shape_type="polygon", name=name, visible=False)
-        else:
-            viewer.add_labels(rasterize(part, np.ceil(part.max(axis=(0, 1))).astype(int) + 5), name=name, visible=False)
-    dock = AnswerPage(viewer)
-    viewer.window.add_dock_widget(dock, name="benchmark")
-    blocked(dock, "a whole run", dock.run)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "pair.comparison.npz"
-        blocked(dock, "saving", lambda: dock.comparison.save(path))
-        blocked(dock, "opening", lambda: dock.comparison.open(path))
-
-
 def main():
     """Print all measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -221,10 +170,8 @@ def main():
     viewer.reset_view()
     painted()
     switching(dock)
-    hovering(viewer, dock)
+    moving(viewer)
     picking(dock)
-    viewer.layers.clear()
-    stalls(viewer, curves)
     viewer.close()
 
 

@@ -77,13 +77,13 @@ class Walk:
             self.loop(50)
             self.scrolls += 1
         where = widget.mapToGlobal(widget.rect().center())
-        self.act(words, until, "mousemove", where.x(), where.y(), "click", 1)
         self.clicks += 1
+        self.act(words, until, "mousemove", where.x(), where.y(), "click", 1)
 
     def key(self, keys, until=lambda: True, words=""):
         """Press keys in the window, and wait for a condition."""
-        self.act(words, until, "key", keys)
         self.keys += 1
+        self.act(words, until, "key", keys)
 
     def act(self, words, until, *command):
         """Perform an action with xdotool, and print its effect."""

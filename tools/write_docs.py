@@ -237,21 +237,16 @@ def speed_table(results):
 
 
 def large_table(results):
-    """Memory and time for samples larger than memory, and the stages of comparisons out of core."""
+    """Memory and time for samples larger than memory."""
     words = {
-        "curves": "{size} outlines learned from out of core, and tested, including their generation",
         "tests": "only the tests of {size} outlines, coordinates in memory",
         "labels": "labels of {size} × {size} pixels in OME-Zarr: {answer} to files",
     }
     lines = ["| | processor time | wall-clock time (load) | peak memory |", "|---|---|---|---|"]
-    for name, found in sorted(results["large"].items(), key=lambda pair: (pair[1]["kind"], pair[1]["size"])):
+    for found in sorted(results["large"].values(), key=itemgetter("kind", "size")):
         said = words[found["kind"]].format_map({**found, "size": f"{found['size']:,}".replace(",", " ")})
-        said += "".join(f", {more}" for more in name.split(", ")[1:])
         clock = f"{found['clock']:.0f} s ({found['load']:.0f})"
         lines.append(f"| {said} | {found['processor']:.1f} s | {clock} | {found['GiB']:.2f} GiB |")
-        if len(found["stages"]) > 1:
-            stages = "; ".join(f"{stage} {seconds:.1f}" for stage, seconds in found["stages"].items() if seconds > 0.1)
-            lines.append(f"| of which {stages} | | | |")
     return "\n".join(lines)
 
 

@@ -72,6 +72,14 @@ def test_images_may_be_generated_lazily():
     assert experiment((one for one in images), design, QUICK).table.equals(experiment(images, design, QUICK).table)
 
 
+def test_groups_may_be_given_by_name():
+    images, design = groups_of((3, 4), (1, 1.5))
+    found = experiment({"g0": images[:3], "g1": images[3:]}, settings=QUICK)
+    assert found.table.equals(experiment(images, design, QUICK).table)
+    with pytest.raises(TypeError, match="'g0' must be a list of ensembles, not int"):
+        experiment({"g0": 3})
+
+
 def test_images_of_unequal_pixel_size_are_compared_at_the_largest(tmp_path):
     rng = np.random.default_rng(0)
     images = []

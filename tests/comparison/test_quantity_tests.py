@@ -42,6 +42,16 @@ def test_a_difference_without_covariates_is_that_of_welch():
     assert found.value[0] / found.error[0] == pytest.approx(test.statistic, rel=1e-6)
 
 
+@pytest.mark.parametrize("apart", [0.0, 1.0, 1e4])
+def test_sums_over_groups_give_the_differences_of_least_squares(apart):
+    """Equal weights are no change, but take the general way."""
+    values = np.random.default_rng(0).lognormal(size=60) + apart * (np.arange(60) >= 20)
+    labels, none = label_orders(20, None, None, 60, 199, 0), np.zeros((60, 0))
+    found, expected = (adjusted_difference(values, labels, none, weights) for weights in (None, np.ones(60)))
+    np.testing.assert_allclose(found.value, expected.value, rtol=1e-9, atol=1e-12 * (1 + apart))
+    np.testing.assert_allclose(found.error, expected.error, rtol=1e-6)
+
+
 def test_covariates_are_adjusted_for():
     rng = np.random.default_rng(0)
     second = np.arange(80) >= 40

@@ -51,6 +51,7 @@ from napari_shape_ensembles.viewer import comparing, studying
 from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
+from napari_shape_ensembles.viewer.docks.pixel_size import PixelSize
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.inputs import is_own
 from napari_shape_ensembles.viewer.page_status import STATES, STEPS, PageStatus, page_statuses
@@ -680,12 +681,12 @@ def test_the_heading_of_the_images_follows_their_pixel_sizes(bench_of_two, model
     model.layers["two"].scale = 2, 2
     told("look")
     assert table.item(1, last).text() == "2 µm"
-    form = bench_of_two.pages["Images"].pixels
-    form.fold(False)
-    form.content.layer.setCurrentText("two")
-    form.content.height.setValue(0.5)
-    form.content.width.setValue(0.5)
-    form.content.apply.click()
+    bench_of_two.pages["Images"].pixels.fold(False)
+    form = bench_of_two.findChild(PixelSize)
+    form.layer.setCurrentText("two")
+    form.height.setValue(0.5)
+    form.width.setValue(0.5)
+    form.apply.click()
     told("done")
     assert table.item(1, last).text() == "0.5 µm"
 

@@ -12,6 +12,7 @@ from docks import open_answer, press, run
 from image_makers import spots
 from napari_shape_ensembles.viewer.comparing import Outcome
 from napari_shape_ensembles.viewer.panels.fonts import NamedLine
+from napari_shape_ensembles.viewer.panels.queue import Queue, brief
 from napari_shape_ensembles.viewer.panels.widgets import tip, wrapped_label
 
 ONE, TWO = "<u>one</u> & co", "two <b>of</b> &amp; <i>them</i>"
@@ -170,3 +171,24 @@ def test_checkboxes_are_visible_in_both_themes(window, qtbot):
         cell = table.visualRect(table.model().index(0, 0)).adjusted(2, 2, -2, -2)
         lightness = pixels(table.viewport().grab(cell).toImage()).mean(axis=1)
         assert np.abs(lightness - np.median(lightness)).max() > 80, theme
+
+
+def test_buttons_have_room_for_their_text_whether_enabled_or_not(window):
+    _, bench = window.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")
+    button, heights = bench.next, set()
+    for enabled in (True, False):
+        button.setEnabled(enabled)
+        heights.add(button.sizeHint().height())
+    assert len(heights) == 1  # napari draws a frame around disabled ones
+
+
+def test_rows_of_the_queue_have_room_for_two_lines_though_it_was_empty_at_first(window):
+    _, bench = window.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")
+    bench.show_part("Inspect")
+    table = bench.findChild(Queue).table
+    assert table.verticalHeader().defaultSectionSize() >= 2 * table.fontMetrics().height()
+
+
+def test_long_reasons_are_shown_in_the_queue_by_their_first_words():
+    assert brief("marked by 2 of 3: Ada, Cem") == "marked by 2 of 3: Ada, Cem"
+    assert brief("cut: by 30 % of its area, and 5 % of its outline; small: 25 px, 0.1 times the median") == "cut; small"

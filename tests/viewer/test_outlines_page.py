@@ -11,6 +11,7 @@ from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.outlines import Outlines, Quality
 from napari_shape_ensembles.outlines.gate import Finding
 from napari_shape_ensembles.outlines.reasons import AT_BORDER
+from napari_shape_ensembles.viewer.canvas_context import CanvasContext
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.layers import colormap_of
@@ -240,6 +241,7 @@ def test_renamed_replaced_and_deleted_images_are_followed(dock, viewer, qtbot):
 def test_a_closed_dock_is_disconnected_until_reopened(make_napari_viewer, qtbot):
     show_docks(viewer := make_napari_viewer())
     image = viewer.add_image(spots(1), name="one")
+    CanvasContext.watch(viewer.window._qt_window.centralWidget(), viewer.layers)  # stays with the window
     before = listeners(viewer, [image])
     dock = opened(viewer, qtbot)
     dock.form.controls["min_area"].setValue(20)  # a preview is scheduled

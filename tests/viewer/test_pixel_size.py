@@ -54,7 +54,10 @@ def test_the_form_of_the_bench_sets_the_size_of_the_layer(make_napari_viewer, qt
     viewer = make_napari_viewer()
     layer = viewer.add_image(IMAGE, name="one")
     bench = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")[1]
-    widget = bench.pages["Images"].pixels.content
+    section = bench.pages["Images"].pixels
+    assert section.findChild(PixelSize) is None
+    section.fold(False)
+    widget = section.findChild(PixelSize)
     typed(widget, 0.5, 0.25, "nm")
     press(widget.apply, qtbot)
     assert layer.scale.tolist() == [0.5, 0.25]

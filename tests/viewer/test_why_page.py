@@ -161,6 +161,7 @@ def test_explaining_fills_the_pages_until_another_comparison(explained, result, 
     assert panel.isEnabled()
     assert "two's outlines are larger" in panel.sentences.text()
     assert panel.shares.lines()[0].startswith("size ")
+    panel.setCurrentIndex(1)
     assert panel.table.rowCount() == len(panel.explanation.modes) == 20
     modes = panel.explanation.modes.by_relevance(0.01)
     top = modes[0]
@@ -170,6 +171,7 @@ def test_explaining_fills_the_pages_until_another_comparison(explained, result, 
     assert explained.explorer.mode_boxes[0].value() == top + 1
     assert f"Mode {top + 1} " in panel.mode_sentence.text()
     assert len(panel.mode_canvas.outlines) == 3
+    panel.setCurrentIndex(2)
     of_a, of_b = typical(panel.gallery)
     assert max(of_a) < 30 <= min(of_b)
 
@@ -299,6 +301,7 @@ def test_the_selected_curve_of_a_layer_can_be_used_and_a_check_keeps_the_explana
     assert beside.explorer.shape[1].startswith(f"{name} → mean of two")
     assert "Select one curve" not in beside.status.text()
     explain(beside, qtbot)
+    beside.panel.setCurrentIndex(1)
     beside.panel.table.selectRow(3)
     with qtbot.waitSignal(finished_dock.finished):
         press(finished_dock.results.check, qtbot)
@@ -358,6 +361,8 @@ def test_all_drawings_paint_in_both_themes(viewer, result, qtbot):
     show_given_result(result, viewer)
     explain(space, qtbot)
     press(space.folded_explorer.heading, qtbot)
+    for tab in range(space.panel.count()):
+        space.panel.setCurrentIndex(tab)
     for theme in ("dark", "light"):
         viewer.theme = theme
         for widget in (space.explorer.canvas, space.panel.mode_canvas, space.panel.gallery):

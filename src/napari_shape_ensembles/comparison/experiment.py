@@ -633,7 +633,7 @@ def _kernel_of(tree: Tree, replicates: int) -> tuple[str, MeanKernels]:
 
 
 def experiment(
-    ensembles: Sequence[Ensemble],
+    ensembles: Sequence[Ensemble] | Mapping[str, Sequence[Ensemble]],
     design: pd.DataFrame | None = None,
     settings: Settings | None = None,
     *,
@@ -648,9 +648,9 @@ def experiment(
 
     Parameters
     ----------
-    ensembles : sequence of Ensemble
-        One per image, in the order of the design's rows.
-    design : DataFrame
+    ensembles : sequence of Ensemble, or mapping of str to sequences
+        One per image, in the order of the design's rows; or those of each group by its name, without a design.
+    design : DataFrame, optional
         One row per image. Columns: group; and optionally replicate (dish, animal, specimen; by default each image is
         one), block (pair, batch, day: permuted only within), numeric covariates such as a dose, and further factors.
     settings : Settings, optional
@@ -708,11 +708,23 @@ def experiment(
     >>> result = experiment(images, design, Settings(landmarks=60, rank=10))
     >>> result.omnibus.scale < 0.05, result.omnibus.undulation < 0.05
     (True, False)
+
+    The same without a table:
+
+    >>> again = experiment({"sieved": images[:6], "raw": images[6:]}, settings=Settings(landmarks=60, rank=10))
+    >>> again.omnibus.scale == result.omnibus.scale
+    True
     """
-    if design is None or isinstance(ensembles, str | PathLike):
+    if isinstance(ensembles, Mapping) and design is None:
+        import pandas as pd
+
+        by_name = {name: several(group, f"{name!r} must be a list of ensembles") for name, group in ensembles.items()}
+        design = pd.DataFrame({"group": [name for name, group in by_name.items() for _ in group]})
+        ensembles = [one for group in by_name.values() for one in group]
+    if design is None or isinstance(ensembles, str | PathLike | Mapping):
         raise TypeError(
-            "experiment takes a list of ensembles and a design table; experiment(*io.read_experiment(path)) reads both "
-            "from a design file, or with pattern= from a folder"
+            "experiment takes a list of ensembles and a design table, or a dict of the ensembles of each group; "
+            "experiment(*io.read_experiment(path)) reads them from a design file, or with pattern= from a folder"
         )
     settings = settings_of(settings, "experiment takes ensembles and a design", changes)
     if correction not in ("auto", "family", "fdr"):

@@ -75,6 +75,15 @@ def adjusted_difference(
     for start in range(0, len(labels), step):
         leave()
         part = slice(start, start + step)
+        if weights is None and basis.shape[1] == 1:
+            # The same from sums over the groups, in a quarter of the time.
+            size, total, square = (labels[part].astype(np.float64) @ np.stack([np.ones(count), rest, rest**2], 1)).T
+            other, squares = count - size, size * (count - size) / count
+            found[part] = total / squares
+            within = square - total**2 / size, (rest**2).sum() - square - total**2 / other
+            spread = sum((share / count) ** 2 * one for share, one in zip((other, size), within, strict=True))
+            errors[part] = np.sqrt(np.maximum(spread, 0) * count / freedom) / squares + floor
+            continue
         group = labels[part] * root
         least = _LEAST_LEFT * (group**2).sum(axis=1)
         group -= (group @ basis) @ basis.T

@@ -130,7 +130,8 @@ def why_unusual(measured: Mapping[str, Real], form: Real, rows: Index) -> list[s
     for name, adjective in (("size", "large"), ("elongation", "elongated")):
         apart = measured[name] - np.median(measured[name])
         limit = max(_SIGMAS * _MAD * float(np.median(np.abs(apart))), np.log(_FACTOR))
-        figures[name] = [f"{factor:.2g} times as {adjective} as usual" for factor in np.exp(apart[rows])]
+        times = [f"{factor:.2g}" for factor in np.exp(apart[rows])]
+        figures[name] = [f"{'' if one == '1' else f'{one} times '}as {adjective} as usual" for one in times]
         for said, words, far in zip(found, figures[name], np.abs(apart[rows]) > limit, strict=True):
             said += [words] if far else []
     for said, rank in zip(found, percent.tolist(), strict=True):

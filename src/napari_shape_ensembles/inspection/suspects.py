@@ -626,7 +626,7 @@ def reasons(
             ),
             (
                 cut,
-                "cut: the object seems to extend beyond its outline, by {missed_share:.0%} of its area; "
+                "cut: the object seems to extend beyond its outline, by {missed_share:.0%} of its area, and "
                 "{no_edge:.0%} of its outline follows no edge",
             ),
             (

@@ -143,15 +143,19 @@ def test_the_button_requests_the_selected_curve(explorer, qtbot):
         assert asked.args == [combo]
 
 
-def test_an_explanation_fills_all_pages_and_selects_the_most_different_mode(panel, explanation):
+def test_an_explanation_fills_each_tab_when_it_is_shown_and_selects_the_most_different_mode(panel, explanation):
     top = explanation.modes.by_relevance(explanation.comparison.settings.significance)[0]
     assert panel.isEnabled()
+    assert panel.table.mode() is None
+    assert typical(panel.gallery) == [[], []]
+    panel.setCurrentIndex(1)
     assert panel.table.mode() == top
     assert panel.table.rowCount() == len(explanation.modes)
     told = panel.sentences.text(), panel.others.text()
     assert sum(words.count("•") + words.count("►") for words in told) == len(explanation.sentences())
     assert len(told[0].split()) <= 90
     assert panel.further.isVisibleTo(panel) == bool(told[1])
+    panel.setCurrentIndex(2)
     of_a, of_b = typical(panel.gallery)
     assert max(of_a) < 30 <= min(of_b)
 
@@ -222,7 +226,9 @@ def test_the_mode_of_a_sentence_moves_and_comes_to_rest(panel, many, qtbot):
     panel.show_explanation(many)
     place, one = next((place, one) for place, one in enumerate(many.statements()) if one.about.startswith("mode"))
     label = next(label for label in (*panel.sentences.labels, *panel.others.labels) if label.place == place)
+    panel.setCurrentIndex(1)
     panel.table.selectRow(5)
+    panel.setCurrentIndex(0)
     qtbot.mouseClick(label, Qt.MouseButton.LeftButton)
     assert f"mode {panel.table.mode() + 1}" == one.about
     at_rest = panel.picture.outlines[-1].curve
@@ -240,7 +246,17 @@ def test_the_picture_stays_at_the_chosen_sentence_when_the_sentences_are_updated
     assert "average elongation" in panel.picture.title
 
 
+def test_a_sentence_on_a_mode_selects_it_in_a_table_that_was_not_shown_yet(panel, many, qtbot):
+    panel.show_explanation(many)
+    place, one = next((place, one) for place, one in enumerate(many.statements()) if one.about.startswith("mode"))
+    label = next(label for label in (*panel.sentences.labels, *panel.others.labels) if label.place == place)
+    assert panel.table.mode() is None
+    qtbot.mouseClick(label, Qt.MouseButton.LeftButton)
+    assert f"mode {panel.table.mode() + 1}" == one.about
+
+
 def test_choosing_a_mode_draws_it_and_emits_a_signal(panel, qtbot):
+    panel.setCurrentIndex(1)
     with qtbot.waitSignal(panel.mode_chosen) as told:
         panel.table.selectRow(3)
     assert told.args == [panel.table.mode()]
@@ -249,6 +265,8 @@ def test_choosing_a_mode_draws_it_and_emits_a_signal(panel, qtbot):
 
 
 def test_a_cleared_panel_is_empty(panel):
+    for tab in range(panel.count()):
+        panel.setCurrentIndex(tab)
     panel.clear_explanation()
     assert not panel.isEnabled()
     assert panel.table.rowCount() == 0
@@ -284,6 +302,7 @@ def test_typical_curves_by_undulation_are_drawn_large_enough(qtbot, explanation)
     qtbot.addWidget(panel)
     small = replace(explanation.comparison, b=Ensemble([curve / 100 for curve in explanation.comparison.b.curves]))
     panel.show_explanation(replace(explanation, comparison=small))
+    panel.setCurrentIndex(2)
     drawn = [radius([button.outline.curve]) for button in panel.gallery.buttons]
     assert max(drawn) == pytest.approx(min(drawn))
     assert "own size" in panel.gallery.toolTip()

@@ -162,7 +162,7 @@ class SegmentCurves(TaskPage):
         if task.image.chosen() is None and task.verdict.counts:  # labels or shapes alone
             listed = list(task.verdict.counts.items())
             words = [f"<b>{counted(count, 'outline')}</b> in {escape(name)}" for name, count in listed[:_MAX_COUNTED]]
-            words += [f"… and {counted(len(listed) - _MAX_COUNTED, 'layer')} more"] * (len(listed) > _MAX_COUNTED)
+            words += [f"… and {len(listed) - _MAX_COUNTED} more"] * (len(listed) > _MAX_COUNTED)
             rest = [] if found else ["✓ No faults found."]
         if doubt := self.session.proposing.doubt:
             rest = [f"⚠ {doubt}"]
@@ -209,6 +209,6 @@ def verdict_lines(verdict: Verdict) -> tuple[list[str], list[str]]:
         for name, count in verdict.counts.items()
         if not any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", finding.text) for finding in findings)
     ]
-    more = f", and {counted(len(fine) - _MAX_LISTED, 'image')} more" if len(fine) > _MAX_LISTED else ""
+    more = f", and {len(fine) - _MAX_LISTED} more" if len(fine) > _MAX_LISTED else ""
     lines = [f"{'⚠' if finding.serious else '•'} {finding.text}" for finding in ordered]
     return lines, [f"✓ {', '.join(fine[:_MAX_LISTED])}{more}"] if fine else []

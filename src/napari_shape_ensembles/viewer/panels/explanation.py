@@ -28,6 +28,7 @@ _HEADINGS = {
     "var.": "Share of the variance of all modes",
     "related to": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
+_MODES, _TYPICAL_CURVES = 1, 2  # places of the tabs
 _MAX_THUMBNAILS = 8
 _MAX_WORDS = 75  # shown at once; weaker findings go into a collapsed section
 _INTERVAL = re.compile(r", 95 % interval (\S+) to ([\d.]+\d)")
@@ -55,6 +56,7 @@ class ExplanationPanel(SteadyTabs):
         self.picture.setMinimumHeight(150)
         self.picture.setMaximumHeight(190)
         self._about, self._moving, self._frame = "", np.empty((0, 0, 2)), 0
+        self._due: set[int] = set()  # tabs that are filled once they are looked at: all at once would delay the page
         self.animation = QTimer(self)  #: moves the mode that the picture shows
         self.animation.setInterval(_FRAME_MS)
         self.animation.timeout.connect(self._advance)
@@ -84,6 +86,20 @@ class ExplanationPanel(SteadyTabs):
         """Be as high as the current tab, rather than the highest: only its contents are laid out."""
         for place in range(self.count()):
             self.widget(place).layout().itemAt(0).widget().setVisible(place == current)
+        self._fill(current)
+
+    def _fill(self, tab: int) -> None:
+        """Show the explanation on the tab of modes or that of typical curves, unless it does already."""
+        if self.explanation is None or tab not in self._due:
+            return
+        self._due.remove(tab)
+        if tab == _MODES:
+            modes, result = self.explanation.modes, self.explanation.comparison
+            self.table.show_modes(modes, result.settings.test_level)
+            self.table.name_groups(*result.names)
+            self._show_mode()
+        else:
+            self._show_typical()
 
     def show_explanation(self, explanation: Explanation) -> None:
         self.setEnabled(True)
@@ -94,10 +110,8 @@ class ExplanationPanel(SteadyTabs):
         self.shares.show_shares([(name, float(share), (float(i[0]), float(i[1]))) for name, share, i in parts])
         result = explanation.comparison
         self.shares.setVisible(result.undulation.rejected or result.scale.rejected)
-        self.table.show_modes(explanation.modes, explanation.comparison.settings.test_level)
-        self.table.name_groups(*result.names)
-        self._show_mode()
-        self._show_typical()
+        self._due = {_MODES, _TYPICAL_CURVES}
+        self._fill(self.currentIndex())
 
     def update_sentences(self, explanation: Explanation) -> None:
         """Update the sentences for the same comparison, after further results have become available."""
@@ -118,6 +132,7 @@ class ExplanationPanel(SteadyTabs):
         """Show the picture of a sentence; a mode is set in motion, and shown in the table and by the explorer."""
         self._show_statement(place)
         if self.explanation is not None and len(self._moving):
+            self._fill(_MODES)
             number = self.explanation.statements()[place].about.split()[-1]
             self.table.select_mode(int(number) - 1)
             self._frame = 0

@@ -55,8 +55,9 @@ class _FontAwareMixin:
 class _LabelFont(_FontAwareMixin, QLabel):
     """A hidden label that copies its font to its parent widget."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, lines: int) -> None:
         super().__init__(parent)
+        self._lines = lines
         self.hide()
 
     def fit(self) -> None:
@@ -64,18 +65,17 @@ class _LabelFont(_FontAwareMixin, QLabel):
         whole = self.parentWidget()
         self.ensurePolished()  # Qt polishes visible widgets only
         whole.setFont(self.font())
-        if (
-            isinstance(whole, QTableView)
-            and (across := whole.horizontalHeader())
-            and (beside := whole.verticalHeader())
-        ):
+        if isinstance(whole, QTableView):
+            across, beside = whole.horizontalHeader(), whole.verticalHeader()
+            assert across is not None  # not their truth values: a header without sections is false
+            assert beside is not None
             across.setFont(whole.font())
-            beside.setDefaultSectionSize(max(_ROW, whole.fontMetrics().height() + _VIEW_EXTENT))
+            beside.setDefaultSectionSize(max(_ROW, self._lines * whole.fontMetrics().height() + _VIEW_EXTENT))
 
 
-def with_label_font(widget: QWidget) -> None:
-    """Make a widget's font follow the style sheet's font of labels."""
-    _LabelFont(widget)
+def with_label_font(widget: QWidget, *, lines: int = 1) -> None:
+    """Make a widget's font follow the style sheet's font of labels; rows of a table have room for a number of lines."""
+    _LabelFont(widget, lines)
 
 
 class SteadyLabel(_FontAwareMixin, QLabel):

@@ -46,6 +46,9 @@ _FIX_TOOLTIPS = {
 
 _LABEL_KINDS = "TIFF (*.tif *.tiff);;PNG (*.png);;NumPy array (*.npy)"
 
+# Reasons longer than this do not fit into two lines of the table, and are shown there by their first words.
+_MAX_REASONS = 40
+
 # Parent index of top-level rows.
 _ROOT = QModelIndex()
 
@@ -58,7 +61,7 @@ class Queue(QWidget):
         self._task = task
         self.table = QTableView()
         self.table.setTabKeyNavigation(False)  # Tab moves the focus out of the table
-        with_label_font(self.table)
+        with_label_font(self.table, lines=2)
         with_visible_check_boxes(self.table)
         self.model = QueueModel(task, self.table)
         self.table.setModel(self.model)
@@ -246,11 +249,11 @@ class QueueModel(QAbstractTableModel):
         texts = {
             "label": f"{_VERDICT_MARKS[row['mark']]}{side}{row['label'] if row['label'] > 0 else 'none'}",
             "score": f"{row['score']:.2f}",
-            "why": row["reasons"],
+            "why": brief(row["reasons"]),
         }
         if role == Qt.ItemDataRole.DisplayRole:
             return texts[heading]
-        return tip(texts[heading]) if role == Qt.ItemDataRole.ToolTipRole and heading == "why" else None
+        return tip(row["reasons"]) if role == Qt.ItemDataRole.ToolTipRole and heading == "why" else None
 
     def setData(
         self, index: QModelIndex | QPersistentModelIndex, value: Any, role: int = Qt.ItemDataRole.EditRole
@@ -259,6 +262,13 @@ class QueueModel(QAbstractTableModel):
             return False
         self._task.exclude(index.row(), Qt.CheckState(value) == Qt.CheckState.Checked)
         return True
+
+
+def brief(reasons: str) -> str:
+    """Return reasons without the figures after their colons if they are long; they are shown below the table."""
+    if len(reasons) <= _MAX_REASONS:
+        return reasons
+    return "; ".join(reason.partition(": ")[0] for reason in reasons.split("; "))
 
 
 def _ignoring_arguments(action: Any, *arguments: Any) -> Any:

@@ -50,11 +50,13 @@ _HEADLINE_SCALE = 1.15  # font size of the main sentence of a page, relative to 
 _INITIAL_WIDTH_PX = 370  # initial width of a dock, in pixels
 _TEXT_PADDING_PX = 4  # padding of a combo box's text, in pixels
 #: Style sheet of a focus frame, which napari's theme draws for text inputs only; the purple has a contrast of at least
-#: 3:1 with the background of both themes.
+#: 3:1 with the background of both themes. With a frame, buttons have less padding, so that it does not cut their text:
+#: napari's theme draws one around those that are disabled.
 FOCUS = """
 QPushButton:focus, QToolButton:focus, QCheckBox:focus, QComboBox:focus, QAbstractSpinBox:focus, QLineEdit:focus,
-QAbstractItemView:focus, QSlider:focus, QTabBar:focus { border: 2px solid #a864d6; }
+QAbstractItemView:focus, QSlider:focus, QTabBar::tab:focus { border: 2px solid #a864d6; }
 QPushButton:focus { padding: 2px; }
+QPushButton:disabled { padding: 3px; }
 """
 _MEASURED_ROWS = 20  # rows measured to size a table's columns: hundreds would take 0.1 s
 
