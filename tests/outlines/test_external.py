@@ -21,10 +21,10 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the fake Python
 def fake(tmp_path, monkeypatch):
     """Make a Python that runs these lines in place of the worker, with its arguments in `argv`."""
 
-    def make(*lines):
+    def make(*lines, version="print('3.1.1')"):
         path = tmp_path / "python"
         beginning = f"#!{sys.executable}", "import sys, os, time", "argv = sys.argv[2:]"
-        version = "if len(argv) == 1: print('3.1.1'); sys.exit()"
+        version = f"if len(argv) == 1: {version}; sys.exit()"
         path.write_text("\n".join([*beginning, version, *lines]))
         path.chmod(0o755)
         monkeypatch.setenv(VARIABLE, f"cellpose={path}")
@@ -56,16 +56,39 @@ def test_the_model_is_passed_on_and_the_version_recorded(fake):
     [
         (RETURNS.format("image * 0.5"), "returned float64 of shape"),
         (RETURNS.format("image[:5].astype(int)"), "one plane of integers is expected"),
-        (RETURNS.format("np.array([None])"), "it returned no array"),
-        ("pass", "it ended without labels"),
+        (RETURNS.format("np.array([None])"), "it returned a file that holds no array of numbers"),
+        ("open(argv[3], 'wb')", "it returned a file that holds no array of numbers"),
+        ("open(argv[3], 'wb').write(bytes(range(256)))", "it returned a file that holds no array of numbers"),
+        (RETURNS.format("image > 0") + "; os.truncate(argv[3], 200)", "no array of numbers, or not all of one"),
+        (
+            RETURNS.format("image > 0") + "; os.truncate(argv[3], 10**12)",
+            r"1000000000000 bytes, too many for \(40, 50\)",
+        ),
+        ("os.mkdir(argv[3])", "it ended without labels"),
+        ("pass", "it ended without labels$"),
+        ("print('no model cyto9', file=sys.stderr)", "it ended without labels: no model cyto9"),
         ("sys.exit('no GPU: out of memory')", "its process ended with code 1: no GPU: out of memory"),
-        ("os.kill(os.getpid(), 9)", "its process ended with code -9"),
+        ("os.kill(os.getpid(), 9)", r"its process ended with code -9 \(SIGKILL\)$"),
+        ("raise MemoryError('x' * 20 + ' too large')", "MemoryError: x{20} too large$"),
+        ("sys.stderr.buffer.write(bytes(range(256)) + b'no GPU'); sys.exit(1)", "code 1: [ -~\u00a0-\u00ff]*no GPU$"),
     ],
 )
 def test_what_goes_wrong_there_is_said_in_words(fake, lines, message):
     fake(lines)
     with pytest.raises(ValueError, match=message):
         Outlines(find="cellpose").labels(IMAGE)
+
+
+def test_what_is_printed_before_the_version_is_left_out(fake):
+    fake(version="print('Welcome to Cellpose'); print('4.0.1')")
+    assert pinned("cellpose:cyto3") == "cellpose:cyto3==4.0.1"
+
+
+@pytest.mark.parametrize("printed", ["pass", "print('None')", "print('3.1', 'ready')", "print('\\x00\\x01')"])
+def test_a_python_without_a_version_is_refused(fake, printed):
+    fake(version=printed)
+    with pytest.raises(ValueError, match="prints no version of cellpose"):
+        pinned("cellpose")
 
 
 def test_a_process_that_hangs_is_stopped_at_the_limit(fake, monkeypatch):

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
+from scipy.ndimage import maximum_filter
 from skimage.transform import rotate
 
 from image_makers import spots
@@ -70,6 +71,37 @@ def test_letters_and_a_scale_bar_are_no_objects():
     assert found.mask[changed].all()
     assert found.mask.mean() < 3 * changed.mean() + 0.02
     assert not segment(image)[found.mask].any()
+
+
+@pytest.mark.parametrize("color", [255, 0])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_scale_bar_is_found_among_specks_of_its_color(color, compressed, tmp_path):
+    image = picture()
+    specks = np.random.default_rng(0).random(image.shape) < 0.001
+    specks[190:, 120:] = False
+    image[maximum_filter(specks, 9)] = color  # more of them than of the bar
+    plain = image.copy()
+    image = written(image, "100 nm", (150, 205), color=color, size=26)
+    image[238:246, 140:240] = color
+    changed = image != plain
+    if compressed:
+        Image.fromarray(image).save(tmp_path / "picture.jpg", quality=85)
+        image = np.array(Image.open(tmp_path / "picture.jpg"))
+    found = not_image(image)
+    assert found.reasons[Reason("scale bar")] == 1
+    assert found.mask[238:246, 140:240].all()
+    assert found.mask.mean() < 3 * changed.mean() + 0.02
+
+
+def test_letters_beside_a_scale_bar_may_be_close_to_the_background_in_gray():
+    image = (picture() / 6 + 190).astype(np.uint8)
+    image[30, 30] = 0
+    image = written(image, "100 nm", (150, 210))
+    plain = image.copy()
+    image[238:246, 140:240] = 255
+    assert not not_image(plain)
+    found = not_image(image)
+    assert found.reasons == {Reason("letters"): 1, Reason("scale bar"): 1}
 
 
 def test_a_box_with_letters_is_masked_whole():

@@ -11,8 +11,8 @@ from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.outlines import Outlines, Quality
 from napari_shape_ensembles.outlines.gate import Finding
 from napari_shape_ensembles.outlines.reasons import AT_BORDER
-from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.canvas_context import CanvasContext
+from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.layers import colormap_of
 from napari_shape_ensembles.viewer.segmenting import Verdict

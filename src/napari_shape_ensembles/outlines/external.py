@@ -1,6 +1,7 @@
 """Segmenters in Python environments of their own: another process, with which files are exchanged."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,8 @@ _WORKER = Path(__file__).with_name("external_worker.py")
 _POLL_S, _VERSION_LIMIT_S, LIMIT_S = 0.1, 120.0, 3600.0
 # Number of the last characters of its messages that an error quotes.
 _QUOTED = 300
+# What a version consists of, and the bytes of labels per value of the image and of the header of their file, at most.
+_VERSION, _MAX_BYTES, _HEADER_BYTES = r"[0-9][\w.!+-]*", 16, 10_000
 # Pythons given in a form, which take precedence over the environment variable.
 _chosen: dict[str, str] = {}
 
@@ -101,8 +104,18 @@ class External:
         return self.package + (self.model and f":{self.model}") + (self.version and f"=={self.version}")
 
     def installed(self) -> str:
-        """Return the version of the package in its environment."""
-        return self._run(_VERSION_LIMIT_S, f"asking for the version of {self.package}", self.package).strip()
+        """Return the version of the package in its environment.
+
+        Raises
+        ------
+        ValueError
+            If the process fails, or prints no version.
+        """
+        printed, _ = self._run(_VERSION_LIMIT_S, f"asking for the version of {self.package}", self.package)
+        last = (printed.splitlines() or [""])[-1].strip()  # after what packages print when they are imported
+        if not re.fullmatch(_VERSION, last):
+            raise ValueError(f"its Python {self.python} prints no version of {self.package}, but {last[:40]!r}")
+        return last
 
     def __call__(self, image: Any) -> NDArray[Any]:
         """Return what the segmenter returns for an image.
@@ -119,27 +132,31 @@ class External:
             )
         with TemporaryDirectory(prefix="shape-ensembles-") as folder:
             given, returned = Path(folder, "image.npy"), Path(folder, "labels.npy")
-            np.save(given, np.asarray(image))
-            self._run(LIMIT_S, f"segmenting with {self}", self.package, self.model, str(given), str(returned))
-            if not returned.exists():
-                raise ValueError("it ended without labels")
+            pixels = np.asarray(image)
+            np.save(given, pixels)
+            call = self.package, self.model, str(given), str(returned)
+            _, messages = self._run(LIMIT_S, f"segmenting with {self}", *call)
+            if not returned.is_file():
+                raise ValueError("it ended without labels" + (messages and f": {messages}"))
+            if returned.stat().st_size > _MAX_BYTES * pixels.size + _HEADER_BYTES:
+                raise ValueError(f"it returned {returned.stat().st_size} bytes, too many for {pixels.shape[:2]} pixels")
             try:
                 labels: NDArray[Any] = np.load(returned, allow_pickle=False)
-            except ValueError as error:
-                raise ValueError(f"it returned no array: {error}") from error
+            except (ValueError, EOFError) as error:
+                raise ValueError("it returned a file that holds no array of numbers, or not all of one") from error
         return labels
 
-    def _run(self, limit: float, step: str, *arguments: str) -> str:
-        """Run the worker until it ends, and return what it prints."""
+    def _run(self, limit: float, step: str, *arguments: str) -> tuple[str, str]:
+        """Run the worker until it ends; return what it prints, and the end of its messages."""
         with TemporaryDirectory(prefix="shape-ensembles-") as folder:
             texts = Path(folder, "out.txt"), Path(folder, "messages.txt")
-            with texts[0].open("wb") as out, texts[1].open("wb") as messages:
+            with texts[0].open("wb") as out, texts[1].open("wb") as err:
                 try:
                     process = subprocess.Popen(
                         [self.python, str(_WORKER), *arguments],
                         stdin=subprocess.DEVNULL,
                         stdout=out,
-                        stderr=messages,
+                        stderr=err,
                         start_new_session=sys.platform != "win32",
                     )
                 except OSError as error:
@@ -148,10 +165,13 @@ class External:
                     self._wait(process, limit, step)
                 finally:
                     _end(process)
-            printed, said = (text.read_text(encoding="utf-8", errors="replace") for text in texts)
-        if process.returncode:
-            raise ValueError(f"its process ended with code {process.returncode}: {said.strip()[-_QUOTED:]}")
-        return printed
+            printed, written = (text.read_text(encoding="utf-8", errors="replace") for text in texts)
+        messages = _end_of(written)
+        if code := process.returncode:
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else ""
+            ended = f"its process ended with code {code}" + (name and f" ({name})")
+            raise ValueError(ended + (messages and f": {messages}"))
+        return printed, messages
 
     def _wait(self, process: "subprocess.Popen[bytes]", limit: float, step: str) -> None:
         """Wait for a process to end, and report, so that it can be cancelled."""
@@ -163,6 +183,13 @@ class External:
                 return
             if monotonic() - start > limit:
                 raise ValueError(f"it did not end within {limit:g} s, and was stopped")
+
+
+def _end_of(messages: str) -> str:
+    """Return the last lines of messages, without control characters and what could not be decoded."""
+    text = "".join(sign for sign in messages if sign == "\n" or (sign.isprintable() and sign != "\ufffd")).strip()
+    end = text[-_QUOTED:]
+    return end if len(end) == len(text) or "\n" not in end else end.partition("\n")[2]
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

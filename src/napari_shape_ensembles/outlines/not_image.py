@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import compress
 from threading import Lock
 from typing import Any
 
@@ -42,6 +43,9 @@ _MIN_PANEL_LETTER, _MIN_PANEL_SHARP = 0.04, 0.95
 _MAX_STROKE = 0.2
 # Solidity of a line of letters, and of a single letter, at most; scale bars fill their bounding box.
 _MAX_LINE_SOLIDITY, _MAX_LETTER_SOLIDITY, _MIN_BAR_FILL = 0.88, 0.8, 0.9
+# Least width of a scale bar in pixels, and as a fraction of the image; its difference, and that of letters beside it,
+# from their surroundings.
+_MIN_BAR_PX, _MIN_BAR_WIDTH, _MIN_BAR_STEP = 20, 0.05, 0.1
 # Boxes fill theirs, too, and those away from the edges hold letters on at least this fraction.
 _MIN_BOX_FILL, _MIN_TEXT = 0.96, 0.01
 # Fraction of the surroundings that differ from a drawn part by the fraction of the range.
@@ -279,9 +283,10 @@ def _mask_drawn(levels: NDArray[np.float32], mask: Mask, reasons: Counter[Reason
     """Mask boxes, lines of letters and scale bars in the brightest and in the darkest gray level."""
     if not levels.size or np.mean((levels > _FLAT) & (levels < 1 - _FLAT)) < _MIN_GRAY_FRACTION:
         return
-    for boxes in (True, False):  # letters inside of a box are masked with it
+    # Letters inside of a box are masked with it; those of compressed pictures vary more than boxes.
+    for boxes, tolerance in ((True, _FLAT), (False, _FLAT), (False, 2 * _FLAT)):
         for extreme in (1.0, 0.0):
-            flat = (np.abs(levels - np.float32(extreme)) <= _FLAT) & ~mask
+            flat = (np.abs(levels - np.float32(extreme)) <= tolerance) & ~mask
             for place, key in _drawn(levels, flat, extreme, boxes=boxes):
                 mask[_widened(place, _MARGIN)] = True
                 reasons[Reason(key)] += 1
@@ -297,19 +302,22 @@ def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, *, boxes: bo
     height, width = sides.T
     areas = np.bincount(labels.ravel())[1:]
     limit = _MAX_LETTER_FRACTION * min(levels.shape)
-    beams = (width >= 20) & (width >= 4 * height) & (height >= 2)
     letters = (height >= _MIN_LETTER_PX) & (height <= limit) & (width <= 2 * limit)
     large = (sides.min(axis=1) >= _MIN_LETTER_PX + 2) & (areas > 0.4 * sides.prod(axis=1))
-    chosen = np.flatnonzero(large if boxes else beams | letters)
+    chosen = np.flatnonzero(large if boxes else letters)
+    bars = [] if boxes else _scale_bars(levels, flat, extreme)
     if not len(chosen) or len(chosen) > _MAX_CANDIDATES:
-        return []
+        return [(bar, "scale bar") for bar in bars if _is_long(bar)]
     is_chosen = np.zeros(count + 1, dtype=bool)
     is_chosen[chosen + 1] = True
     candidates = labels * is_chosen[labels]
     around = extreme_nearby(candidates, 3)
     ring = (around > 0) & ~extreme_nearby(flat, 2)
     owners = around[ring]
-    step = np.abs(levels[ring] - np.float32(extreme)) >= (_MIN_BOX_STEP if boxes else _MIN_STEP)
+    least = np.full(levels.shape, _MIN_BOX_STEP if boxes else _MIN_STEP)
+    for bar in bars:
+        least[_widened(bar, len(levels) // 10)] = _MIN_BAR_STEP
+    step = np.abs(levels[ring] - np.float32(extreme)) >= least[ring]
     total = np.bincount(owners, minlength=count + 1)[1:]
     sharp = np.bincount(owners[step], minlength=count + 1)[1:] / np.maximum(total, 1) * (total > 0)
     if boxes:
@@ -321,12 +329,11 @@ def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, *, boxes: bo
             text = np.abs(levels[place] - extreme)[filled] > 0.5
             if (
                 sides[index].prod() < _MAX_BAR_FRACTION * flat.size
-                and filled.mean() >= 0.96
-                and (touching or text.mean() > 0.01)
+                and filled.mean() >= _MIN_BOX_FILL
+                and (touching or text.mean() > _MIN_TEXT)
             ):
                 found.append((place, "box" if text.any() else "no data"))
         return found
-    own_size = (beams | letters) & (areas >= _MIN_LETTER_PX)
     chosen = chosen[sharp[chosen] >= _MIN_SHARP]
 
     def shape_of(index: np.intp) -> Any:
@@ -353,21 +360,47 @@ def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, *, boxes: bo
         if near and np.mean([shape_of(index).solidity for index in line]) < most:
             lines.append(whole)
     lines = [one for one in lines if not any(one != other and _holds(other, one) for other in lines)]
-    found = [(one, "letters") for one in lines]
-    for index in chosen[beams[chosen]]:
-        place, fill = places[index], areas[index] / sides[index].prod()
-        reach = [2 * (line[0].stop - line[0].start) for line in lines]
-        near = any(_holds(_widened(line, far), place, part=True) for line, far in zip(lines, reach, strict=True))
-        middle = (place[0].start + place[0].stop) / 2 / flat.shape[0]
-        alone = fill >= _MIN_BAR_FILL and width[index] >= 6 * height[index] and abs(middle - 0.5) > 0.5 - _EDGE
-        if (near or alone) and not any(_holds(line, place) for line in lines):
-            found.append((place, "scale bar"))
-    # Where much else of this color has the size of letters, these are specks or texture.
-    explained = sum(np.count_nonzero(flat[place]) for place, _ in found)
-    if explained < _MIN_EXPLAINED * areas[own_size].sum():
-        return []
+    near = [_widened(line, 2 * (line[0].stop - line[0].start)) for line in lines]
+    bars = [bar for bar in bars if _is_long(bar) or any(_holds(area, bar, part=True) for area in near)]
+    bars = [bar for bar in bars if not any(_holds(line, bar) for line in lines)]
+    # Where much else of this color has the size of letters, these are specks or texture, except beside a scale bar.
+    explained = sum(np.count_nonzero(flat[place]) for place in (*lines, *bars))
+    if explained < _MIN_EXPLAINED * areas[letters & (areas >= _MIN_LETTER_PX)].sum():
+        beside = [any(_holds(area, bar, part=True) for bar in bars) for area in near]
+        lines = list(compress(lines, beside))
+    found = [*((line, "letters") for line in lines), *((bar, "scale bar") for bar in bars)]
     near_color = np.abs(levels - np.float32(extreme)) <= _NEAR_COLOR
     return [(_whole_line(place, near_color) if key == "letters" else place, key) for place, key in found]
+
+
+def _scale_bars(levels: NDArray[np.float32], flat: Mask, extreme: float) -> list[Place]:
+    """Candidates for scale bars: horizontal bars of one color in the upper and lower part of an image."""
+    least = max(_MIN_BAR_PX, int(_MIN_BAR_WIDTH * flat.shape[1]))
+    # What touches a bar, such as ticks and specks of its color, is narrower.
+    runs = flat.view(np.uint8)
+    for filtered in (ndimage.minimum_filter1d, ndimage.maximum_filter1d):  # an opening, faster than of binary images
+        runs = filtered(runs, 2 * (least // 2) + 1, axis=1)
+    labels, _ = ndimage.label(runs)
+    found = []
+    for number, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
+        fill = np.mean(labels[rows, columns] == number)
+        middle = (rows.start + rows.stop) / 2 / len(flat)
+        if (
+            rows.stop - rows.start < 2
+            or not _is_long((rows, columns), 4)
+            or fill < _MIN_BAR_FILL
+            or abs(middle - 0.5) < 0.5 - _EDGE
+        ):
+            continue
+        sides = slice(max(rows.start - 5, 0), max(rows.start - 2, 0)), slice(rows.stop + 2, rows.stop + 5)
+        beside = np.concatenate([levels[side, columns] for side in sides])
+        if np.mean(np.abs(beside - np.float32(extreme)) >= _MIN_BAR_STEP) >= _MIN_SHARP:
+            found.append((rows, columns))
+    return found
+
+
+def _is_long(place: Place, heights: float = 6) -> bool:
+    return place[1].stop - place[1].start >= heights * (place[0].stop - place[0].start)
 
 
 def _around(places: Sequence[Place]) -> Place:
