@@ -1,13 +1,14 @@
 """False alarms and power of `Reference`, by simulation and on real images; results of docs/evidence/reference.md.
 
-python benchmarks/reference.py levels | real | made | days | discoveries | cost
+python benchmarks/reference.py levels | real | made | days | discoveries | chart | cost
     [--repetitions N] [--seed S] [--laws LAW ...] [--images N ...] [--out docs/results/reference.json]
 
 `levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts,
 vertebrae, cells, powder, steel and battery particles (data beside the repository: docs/contributing/data.md), held out
 or of another kind; by `Reference` and by rivals. `made`: the same on made outlines, on which the score was chosen. What
 is found in form and in scale shows what leaks. `days`: another day, and references of several days. `discoveries`: the
-false discovery rate over 40 queries. `cost`: seconds for 1000 images of 200 outlines.
+false discovery rate over 40 queries. `chart`: false alarms over 200 images, and delays. `cost`: seconds
+for 1000 images of 200 outlines.
 """
 
 import argparse
@@ -330,6 +331,21 @@ def discoveries(args):
     return rows
 
 
+def chart(args):
+    """Alarms over 200 images, and the delay of an alarm after a change at image 50."""
+    rows = []
+    for n, shift, length in ((20, 0, 200), (100, 0, 200), (20, 1, 80), (100, 1, 80)):
+        rng, first = np.random.default_rng(args.seed), []
+        for _ in range(args.repetitions):
+            later = [drawn(rng, "normal", 10, shift * (place >= 50)) for place in range(length)]
+            images = stand_in([*(drawn(rng, "normal", 10) for _ in range(n)), *later])
+            alarm = Reference(images[:n]).chart(images[n:])["alarm"].to_numpy()
+            first += [int(alarm.argmax())] if alarm.any() else []
+        delay = float(np.median([place - 49 for place in first if place >= 50])) if shift and first else None
+        rows.append(printed(images=n, shift=shift, alarms=share(len(first), args.repetitions, 3), delay=delay))
+    return rows
+
+
 def cost(args):
     """Seconds, from outlines to the table."""
     rng = np.random.default_rng(args.seed)
@@ -348,7 +364,7 @@ def cost(args):
 def main():
     """Run one of the simulations."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("levels", "real", "made", "days", "discoveries", "cost"))
+    parser.add_argument("what", choices=("levels", "real", "made", "days", "discoveries", "chart", "cost"))
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--laws", choices=LAWS, nargs="+", default=[*LAWS])

@@ -15,8 +15,6 @@ import npe2
 import pytest
 from packaging.requirements import Requirement
 
-import napari_shape_ensembles
-
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 SOURCE = ROOT / "src"
@@ -265,11 +263,6 @@ def test_no_modules_import_each_other_in_a_circle():
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(f"imported by the next, in a circle: {' > '.join(error.args[1])}")
-
-
-def test_every_public_name_exists():
-    for name in napari_shape_ensembles.__all__:
-        assert getattr(napari_shape_ensembles, name).__doc__
 
 
 def test_the_manifest_is_valid_and_all_its_commands_exist():

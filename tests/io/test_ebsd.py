@@ -83,11 +83,9 @@ def test_misorientations_are_minimal_over_all_symmetries(name):
     rotations, group = Rotation.random(40), getattr(symmetry, name)
     pairs = np.stack([np.arange(20), np.arange(20, 40)])
     proper = group.laue_proper_subgroup
-    brute = np.full(20, np.inf)
-    for s in proper:
-        for t in proper:
-            one, other = s * rotations[:20], t * rotations[20:]
-            brute = np.minimum(brute, np.rad2deg((one * ~other).angle))
+    others = [~(t * rotations[20:]) for t in proper]
+    angles = [((s * rotations[:20]) * other).angle for s in proper for other in others]
+    brute = np.rad2deg(np.min(angles, axis=0))
     found = misorientations(rotations.data, pairs, group)
     np.testing.assert_allclose(found, brute, atol=1e-5)
     with_orix = Orientation(rotations[:20], proper).angle_with(Orientation(rotations[20:], proper), degrees=True)
@@ -102,7 +100,7 @@ def test_equivalent_orientations_form_one_grain(seed, name):
     rng = np.random.default_rng(seed)
     base = Rotation.from_euler(rng.uniform(0, np.pi, 3))
     proper = getattr(symmetry, name).laue_proper_subgroup
-    data = np.concatenate([(proper[rng.integers(proper.size)] * base).data.reshape(1, 4) for _ in range(12)])
+    data = (proper[rng.integers(proper.size, size=12)] * base).data.reshape(12, 4)
     ebsd = made(np.zeros((3, 4)), group=name)
     ebsd = EBSDMap(data, *(getattr(ebsd, key) for key in list(vars(ebsd))[1:]))
     assert find_grains(ebsd).max() == 1

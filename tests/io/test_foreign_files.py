@@ -525,17 +525,17 @@ def test_texts_in_a_folder_are_read_if_they_are_outlines_and_told_if_not(tmp_pat
 # ------------------------------------------------------------------------------------------------------- maps
 
 
+@pytest.mark.usefixtures("orix")
 @pytest.mark.parametrize(("side", "whole", "cut"), [("a", 41, 31), ("b", 35, 24)])
 def test_grains_cut_by_the_edge_of_the_measured_area_are_left_out(side, whole, cut):
-    pytest.importorskip("orix")
     found, _ = ensemble(FILES / f"s11-{side}.ctf.gz")
     assert (len(found), found.dropped[AT_BORDER]) == (whole, cut)
     kept, _ = ensemble(FILES / f"s11-{side}.ctf.gz", keep_border=True)
     assert len(kept) > whole
 
 
+@pytest.mark.usefixtures("orix")
 def test_ctf_with_decimal_commas_or_without_a_column_is_read(tmp_path):
-    pytest.importorskip("orix")
     import gzip
 
     text = gzip.decompress((FILES / "s11-a.ctf.gz").read_bytes()).decode()
@@ -569,9 +569,9 @@ def test_grouped_thousands_are_no_pixel_size(tmp_path):
         assert list(read_design(table).pixel_sizes.values()) == [(size, "nm")]
 
 
+@pytest.mark.usefixtures("orix")
 def test_hdf5_of_other_programs_is_not_called_damaged(tmp_path):
     h5py = pytest.importorskip("h5py")
-    pytest.importorskip("orix")
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["exported_data"] = np.zeros((5, 5), np.uint8)
     with pytest.raises(

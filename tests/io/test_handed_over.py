@@ -49,7 +49,9 @@ def files(shared_data):
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_file_is_read(files, name):
+def test_a_file_is_read(files, name, request):
+    if ".ctf" in name:
+        request.getfixturevalue("orix")
     numbers, unit, words = READ[name]
     said = []
     found, _ = read_images([files / name.format(side) for side in "ab"], Reading(tell=said.append))

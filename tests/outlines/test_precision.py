@@ -252,14 +252,17 @@ def test_outlines_of_another_size_lose_as_much_as_the_smaller_ones():
     assert (given == pixels_of(sides[1])).all()
 
 
-def test_errors_of_pixels_on_smooth_outlines_are_those_of_the_coarser_side_in_all_waves():
-    """Circles have no waves but errors of pixels."""
+@pytest.mark.parametrize("whole", [False, True])
+def test_errors_of_pixels_on_smooth_outlines_are_those_of_the_coarser_side_in_all_waves(whole):
+    """Circles have no waves but errors of pixels, be they traced or have vertices on whole pixels."""
     rng = np.random.default_rng(0)
-    around = 2 * np.pi * np.arange(200) / 200
+    around = 2 * np.pi * np.arange(600) / 600
     circle = np.stack([np.cos(around), np.sin(around)], axis=1)
 
     def traced(across):
         curves = [across / 2 * size * circle + rng.uniform(0, 1, 2) for size in rng.uniform(0.85, 1.15, 150)]
+        if whole:
+            return Ensemble([np.round(curve) for curve in curves])
         placed = [curve + np.array([across, (2 * place + 1) * across]) for place, curve in enumerate(curves)]
         return Ensemble.from_labels(rasterize(placed, (2 * across, 300 * across)))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QPushButton
+from qtpy.QtWidgets import QApplication, QFileDialog, QLabel
 
 from docks import out_of_date, press, set_choices, show_docks
 from fault_makers import ODD, faulty
@@ -262,13 +262,6 @@ def test_errors_are_shown_in_the_dock(viewer, qtbot):
     dock.inspection.b.choose(viewer.layers["two"])
     pressed(dock.run_button, dock, qtbot)
     assert "the same shape, not (30, 30) and (30, 31)" in dock.message.text()
-
-
-def test_every_control_has_a_tooltip(viewer, qtbot):
-    dock = opened(viewer, qtbot)
-    queue = dock.queue.findChildren(QPushButton) + dock.queue.findChildren(QLineEdit)
-    controls = (dock.question, dock.a, dock.b, dock.run_button, dock.cancel_button, dock.queue.table)
-    assert all(control.toolTip() for control in (*controls, dock.recipe, dock.again_button, dock.colorbar, *queue))
 
 
 def test_a_reopened_dock_shows_the_previous_result(model, qtbot):

@@ -224,14 +224,6 @@ def test_one_worker_at_a_time(qtbot):
     assert max(most) == 1
 
 
-def test_replaced_curves_are_freed(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
-    before = [weakref.ref(layer) for layer in bare_dock.comparison.curves]
-    run(bare_dock, qtbot)
-    qtbot.wait(200)
-    wait_until_released(qtbot, *before)
-
-
 def test_curves_that_cannot_be_drawn_are_excluded():
     flat, holed, pair = [[0, 0], [0, 1], [0, 2]], [[0, 0], [0, np.nan], [1, 1]], [[0, 0], [1, 1]]
     ensemble = Ensemble([*blobs(2, 30), flat, holed, pair])

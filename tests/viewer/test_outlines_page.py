@@ -291,11 +291,6 @@ def test_cells_between_lines_get_shared_boundaries(viewer, qtbot):
     assert (counts > 1).mean() > 0.2
 
 
-def test_every_control_has_a_tooltip(dock):
-    for control in (dock.layer, dock.live, dock.run_button, dock.cancel_button, dock.planes, dock.sizes):
-        assert control.toolTip()
-
-
 def test_a_reopened_dock_shows_the_previous_state(model, qtbot):
     for seed in (1, 2):
         model.add_image(spots(seed, rows=4), name=str(seed))

@@ -249,13 +249,6 @@ def test_smoothing_as_a_whole_is_kept(smoothing_dock, model, qtbot):
     assert again.merge.isChecked()
 
 
-def test_every_control_has_a_tooltip(smoothing_dock, landscape_dock):
-    for dock in (smoothing_dock, landscape_dock):
-        for control in (*dock.ranges.values(), dock.run_button, dock.cancel_button, dock.shown, dock.view):
-            assert control.toolTip()
-    assert smoothing_dock.merge.toolTip()
-
-
 @pytest.fixture
 def shown(make_napari_viewer, qtbot):
     """Return a function that shows a tab of the bench's page *Trust* on a small screen, with two label layers."""

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from qtpy.QtWidgets import QPushButton, QSlider
 from scipy.spatial.distance import pdist
 
 from curve_makers import blobs
@@ -355,11 +354,6 @@ def test_form_and_scale_are_exchanged_on_request(explained, result, model, qtbot
     assert "Control experiment: forms and scales exchanged" in path.read_text()
     show_given_result(compare(result.b, result.a, QUICK), model)
     assert explained.controlled.isHidden()
-
-
-def test_every_control_has_a_tooltip(space):
-    for control in [*space.findChildren(QPushButton), *space.findChildren(QSlider)]:
-        assert control.toolTip(), control.objectName() or control
 
 
 def test_all_drawings_paint_in_both_themes(viewer, result, qtbot):

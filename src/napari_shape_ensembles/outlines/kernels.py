@@ -31,6 +31,7 @@ _SEGMENTS = np.array(
 _plane, _index = types.Array(types.int32, 2, "C", readonly=True), types.Array(types.int64, 1, "C", readonly=True)
 _boxes, _weights = types.Array(types.int64, 2, "C", readonly=True), types.Array(types.float64, 1, "C", readonly=True)
 _vertices = types.Array(types.float64, 2, "C", readonly=True)
+_widths, _radii = types.Array(types.float64, 3, "C", readonly=True), types.Array(types.int64, 3, "C", readonly=True)
 # Shares of a pixel below this are rounding errors.
 _ROUNDING = 1e-9
 
@@ -374,9 +375,9 @@ def _twice_signed_area(curve):
     return total
 
 
-@njit((_vertices, _index, _index, _weights, _vertices, _boxes), cache=True, nogil=True)
+@njit((_vertices, _index, _index, _weights, _widths, _radii), cache=True, nogil=True)
 def retrace(vertices, offsets, parts, weights, sigma, radius):
-    """Trace curves again from their pixels: a weighted mean of covered shares and of whole pixels, after filtering.
+    """Trace curves again from their pixels: covered shares, and a share of the errors of whole pixels, after filtering.
 
     Parameters
     ----------
@@ -385,9 +386,11 @@ def retrace(vertices, offsets, parts, weights, sigma, radius):
     parts : (N,) array of int
         Number of parts of each side of a pixel, in the raster that is filtered.
     weights : (N,) array
-        Weight of whole pixels, those with a center in the curve; that of covered shares of parts is the rest.
-    sigma, radius : (N, 2) arrays
-        Standard deviation of the Gaussian filter, and where it is truncated, in parts.
+        Weight of the errors: the difference between whole pixels, those with a center in the curve, and covered shares
+        of parts.
+    sigma, radius : (2, N, 2) arrays
+        Standard deviation of the Gaussian filters of the errors alone, and of all, and where they are truncated, in
+        parts. Errors are not filtered alone where the deviation is 0.
 
     Returns
     -------
@@ -398,13 +401,16 @@ def retrace(vertices, offsets, parts, weights, sigma, radius):
     boxes, most, largest = np.empty((len(parts), 4), np.int64), 0, 0
     for q in range(len(parts)):
         curve, n = vertices[offsets[q] : offsets[q + 1]], parts[q]
+        margin = (radius[0, q].max() + 2 * n - 1) // (2 * n)  # for what filtered errors add outside
         for axis in range(2):
-            boxes[q, axis] = int(np.floor(curve[:, axis].min() + 0.5))
-            boxes[q, 2 + axis] = int(np.floor(curve[:, axis].max() + 0.5)) + 1 - boxes[q, axis]  # number of pixels
+            boxes[q, axis] = int(np.floor(curve[:, axis].min() + 0.5)) - margin
+            last = int(np.floor(curve[:, axis].max() + 0.5)) + margin
+            boxes[q, 2 + axis] = last + 1 - boxes[q, axis]  # number of pixels
         rows, columns = n * boxes[q, 2], n * boxes[q, 3]
         largest = max(largest, rows * columns)
-        most = max(most, (rows + 2 * radius[q, 0] + 2) * (columns + 2 * radius[q, 1] + 2))
-    scratch, masks = _scratch(most), np.empty(largest)
+        wide = radius[0, q] + radius[1, q]
+        most = max(most, (rows + 2 * wide[0] + 2) * (columns + 2 * wide[1] + 2))
+    scratch, masks, errors = _scratch(most), np.empty(largest), np.empty(largest)
     found, ends = np.empty((256 * len(parts) + 2 * most, 2)), np.zeros(len(parts) + 2 * most + 1, np.int64)
     for q in range(len(parts)):
         curve, n, weight = vertices[offsets[q] : offsets[q + 1]].copy(), parts[q], weights[q]
@@ -413,16 +419,23 @@ def retrace(vertices, offsets, parts, weights, sigma, radius):
         rows, columns = boxes[q, 2], boxes[q, 3]
         mask = masks[: n * n * rows * columns].reshape(n * rows, n * columns)
         mask[:] = 0.0
-        if weight < 1:
+        if weight != 1 or sigma[0, q].any():
             cover(n * (curve + 0.5), mask)
         if weight > 0:
             whole = np.zeros((rows, columns), np.int32)
             _fill(curve, 1, whole)
+            error = errors[: mask.size].reshape(mask.shape)
             for i in range(n * rows):
-                for j in range(columns):
-                    for part in range(n * j, n * (j + 1)):
-                        mask[i, part] = (1 - weight) * mask[i, part] + weight * whole[i // n, j]
-        down, across = gaussian(sigma[q, 0], radius[q, 0]), gaussian(sigma[q, 1], radius[q, 1])
+                for j in range(n * columns):
+                    error[i, j] = weight * (whole[i // n, j // n] - mask[i, j])
+            if sigma[0, q].any():
+                r, c = radius[0, q]
+                level = scratch[0][: (n * rows + 2 * r + 2) * (n * columns + 2 * c + 2)]
+                level = level.reshape(n * rows + 2 * r + 2, n * columns + 2 * c + 2)
+                _blurred(error, gaussian(sigma[0, q, 0], r), gaussian(sigma[0, q, 1], c), level)
+                error = level[r + 1 : r + 1 + n * rows, c + 1 : c + 1 + n * columns]
+            mask += error
+        down, across = gaussian(sigma[1, q, 0], radius[1, q, 0]), gaussian(sigma[1, q, 1], radius[1, q, 1])
         found, ends, count = _contours(mask, down, across, 0, 0, scratch, found, ends, q)
         start, size, twice = ends[q], 0, -1.0
         for contour in range(q, count):

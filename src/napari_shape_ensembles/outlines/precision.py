@@ -33,9 +33,6 @@ _MAX_ACROSS, _MIN_ACROSS = 310.0, 4.0
 _MIN_GRID_PLACES, _GRID_ERROR = 8, 0.02
 # Least simulated smoothing, relative to the simulated pixels.
 _LEAST_SMOOTHING = 0.5
-# Simulated pixels are larger than those wanted, the more the coarser the first ones were, in these limits: measured
-# on ellipses, whose long waves still larger pixels would make too low, and too much alike.
-_LARGER, _LEAST_LARGER, _MAX_LARGER = 6.0, 1.5, 2.0
 # Simulated pixels are turned by half the angle between rows and diagonals: parts of an outline that its first pixels
 # made straight along either would be moved as a whole by pixels in the same direction, where a curve averages them.
 _TURN = np.pi / 8
@@ -44,8 +41,9 @@ _MAX_UNEQUAL = 1.25
 # Edges along rows and columns are straight at any pixel size: an outline that consists of them, but for this length at
 # its corners, in standard deviations of its smoothing, has no errors of pixels in its waves, and is only smoothed.
 _CORNERS, _MAX_SLOPE = 20.0, 0.02
-# ... by less: pixels that lie along its edges hold sharp corners, which the sum of variances would round too much.
-_CORNER = 0.95
+# Between vertices outlines are taken for straight, which smooths them by this variance, in squared pixels: a sixth of
+# the mean square distance of the crossings of a line with rows and columns, which are the vertices.
+_CHORDS = 0.16
 # Outlines that were traced again are known to this share of a pixel. Simulated errors equal others in the mean only;
 # the least amplitude of a band of waves that is compared, ten times this, is about what they are.
 _PIXEL_ERROR = 0.004
@@ -109,8 +107,8 @@ def precision_of(ensemble: Ensemble) -> Precision:
     traced = ~unknown & (spacing <= 3 * _MAX_CHAIN_SPACING * pixel.max(axis=1))
     if "outline_smoothing" in ensemble.tracing:
         traced = ~unknown
-    corners, aligned = _aligned(ensemble, step)
-    chain = step.any(axis=1) & ((spacing <= _MAX_CHAIN_SPACING * step.max(axis=1)) | (aligned >= _MIN_ALIGNED))
+    chain = spacing <= _MAX_CHAIN_SPACING * step.max(axis=1)
+    chain = step.any(axis=1) & (chain | (_aligned(ensemble, step) >= _MIN_ALIGNED))
     smoothing = pixel * _smoothing(ensemble)
     pixel = np.where(traced[:, None], pixel, np.where(chain[:, None], step, 0))
     drawn = ~traced & ~chain & ((counts < _MIN_TRACED_VERTICES) | step.any(axis=1))
@@ -121,8 +119,7 @@ def precision_of(ensemble: Ensemble) -> Precision:
         size,
         pixel,
         np.where(traced[:, None] & pixel.any(axis=1, keepdims=True), smoothing, 0),
-        # The edges of pixels are no rounded vertices.
-        np.where((drawn | (chain & (corners < _MIN_ALIGNED)))[:, None], step, 0),
+        np.where(drawn[:, None], step, 0),
         np.where(drawn, counts, np.inf),
     )
 
@@ -151,18 +148,15 @@ def _smoothing(ensemble: Ensemble) -> Real:
     return np.array([rows, columns])
 
 
-def _aligned(ensemble: Ensemble, step: Real) -> tuple[Real, Real]:
-    """Share of the vertices of each outline at corners of pixels, (N,), and of edges along a grid and its diagonals."""
+def _aligned(ensemble: Ensemble, step: Real) -> Real:
+    """Share of the edges of each outline along a grid and its diagonals, (N,)."""
     if not step.any():
-        return np.zeros(len(ensemble)), np.zeros(len(ensemble))
+        return np.zeros(len(ensemble))
     counts, after = np.diff(ensemble.offsets), following(ensemble.offsets)
     edges = np.abs(ensemble.vertices[after] - ensemble.vertices)
     rows, columns = (edges / np.repeat(np.where(step > 0, step, 1), counts, axis=0)).T
-    across, down = rows < _GRID_ERROR, columns < _GRID_ERROR
-    corner = (across & down[after]) | (down & across[after])
-    aligned = across | down | (np.abs(rows - columns) < _GRID_ERROR)
-    shares = (np.add.reduceat(flags.astype(np.float64), ensemble.offsets[:-1]) for flags in (corner, aligned))
-    return next(shares) / counts, next(shares) / counts
+    aligned = (rows < _GRID_ERROR) | (columns < _GRID_ERROR) | (np.abs(rows - columns) < _GRID_ERROR)
+    return np.asarray(np.add.reduceat(aligned.astype(np.float64), ensemble.offsets[:-1]) / counts)
 
 
 def _grids(ensemble: Ensemble) -> Real:
@@ -235,18 +229,17 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
             kept[row] &= curve is not None
             curves[row] = curves[row] if curve is None else curve
 
-    # The edges of pixels are exactly a mask, which is traced with its own pixels first: steps would beat with others.
-    edges = retraced & own.pixel.all(axis=1) & ~own.smoothing.any(axis=1) & ~own.step.any(axis=1)
+    # Vertices on whole pixels are a mask, which is traced with its own pixels first: steps would beat with others.
+    edges = retraced & own.pixel.all(axis=1) & ~own.smoothing.any(axis=1)
     rows = np.flatnonzero(edges)
     replace(rows, traced_again([curves[row] for row in rows], own.pixel[rows], np.ones(2)))
     own = own._replace(smoothing=np.where(edges[:, None], own.pixel, own.smoothing))
     coarser = (wanted.pixel > _TOLERANCE * own.pixel) | (wanted.smoothing > _TOLERANCE * own.smoothing)
     rows = np.flatnonzero(retraced & coarser.any(axis=1))
-    lacking = np.sqrt(np.maximum(wanted.smoothing**2 - own.smoothing**2, 0))
+    lacking = np.sqrt(np.maximum(wanted.smoothing**2 - own.smoothing**2 - _CHORDS * own.pixel**2, 0))
     finer = [curves[row] for row in rows]
     straight = _along_grid(finer, own.pixel[rows], own.smoothing[rows])
-    lacking = np.where(straight[:, None], _CORNER, 1) * lacking[rows]
-    replace(rows, _simulated(finer, own.pixel[rows], wanted.pixel[rows], lacking, straight))
+    replace(rows, _simulated(finer, own.pixel[rows], wanted.pixel[rows], own.smoothing[rows], lacking[rows], straight))
     # What is left of one that came apart is no outline if it is smaller than what is traced by default.
     left, _ = areas_and_perimeters(np.concatenate(curves), np.cumsum([0, *map(len, curves)], dtype=np.int64))
     area, _ = areas_and_perimeters(ensemble.vertices, ensemble.offsets)
@@ -353,30 +346,32 @@ def _along_grid(curves: Sequence[Real], pixel: Real, smoothing: Real) -> Mask:
     return np.asarray(found & pixel.all(axis=1))
 
 
-def _simulated(curves: Sequence[Real], own: Real, wanted: Real, lacking: Real, straight: Mask) -> list[Real | None]:
+def _simulated(
+    curves: Sequence[Real], own: Real, wanted: Real, smoothing: Real, lacking: Real, straight: Mask
+) -> list[Real | None]:
     """Outlines from their `own` pixels (N, 2) as from the larger pixels wanted (N, 2), smoothed by what is `lacking`.
 
-    Variances of filters add up. So do those of errors of pixels, per length of the outline: as lengths to the third
-    power, in waves much longer than pixels. In shorter ones the errors that were wanted are smoothed by the lacking
-    filter and the first; the simulated ones by the lacking one only, so that their pixels have to be larger, and count
-    as a share of that much less. Where edges are `straight` along the own pixels, neither have errors. None for an
-    outline that vanishes.
+    Variances of filters add up. So do those of errors of pixels, per length of the outline, as lengths to the third
+    power: errors of the larger pixels have the weight that makes up for the variance of those of the first. They are
+    smoothed by the first `smoothing` (N, 2), too, as the outline has been. Its edge is as sharp as before, so that it
+    is moved less, and errors are to be larger in proportion. Where edges are `straight` along the own pixels, neither
+    have errors. None for an outline that vanishes.
     """
     coarse = np.maximum(wanted, own)
     added = np.where(wanted > _TOLERANCE * own, coarse**3 - own**3, 0)
     coarse = np.maximum(coarse, coarse.max(axis=1, keepdims=True) / 4)
-    larger = np.sqrt(1 + _LARGER * (own / coarse).max(axis=1, keepdims=True) ** 2).clip(_LEAST_LARGER, _MAX_LARGER)
-    side = larger * coarse
-    weight = np.where(straight, 0, np.sqrt(np.mean(added / side**3, axis=1)))
     lacking = np.maximum(lacking, _LEAST_SMOOTHING * np.maximum(np.cbrt(added), coarse.max(axis=1, keepdims=True) / 4))
+    sharper = np.sqrt(1 + np.mean((smoothing / lacking) ** 2, axis=1))
     # Turned pixels are smoothed equally in both directions.
-    ratios = side / lacking
+    ratios = coarse / lacking
     turned = ratios.max(axis=1) < _MAX_UNEQUAL * ratios.min(axis=1)
-    side = np.where(turned[:, None], lacking * np.sqrt(ratios.prod(axis=1, keepdims=True)), side)
+    side = np.where(turned[:, None], lacking * np.sqrt(ratios.prod(axis=1, keepdims=True)), coarse)
+    weight = np.where(straight, 0, sharper * np.sqrt(np.mean(added / side**3, axis=1)))
     parts = np.ceil(_FINENESS * (side / lacking).max(axis=1)).astype(np.int64)
     # The covered shares are smoothed by their own squares.
     width = np.sqrt((parts[:, None] * lacking / side) ** 2 - 1 / 12)
-    return _retraced(curves, side, np.where(turned, _TURN, 0), parts, weight, width)
+    first = np.where(weight[:, None] > 0, parts[:, None] * smoothing / side, 0)
+    return _retraced(curves, side, np.where(turned, _TURN, 0), parts, weight, np.stack([first, width]))
 
 
 def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real | None]:
@@ -385,13 +380,17 @@ def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real 
     None for an outline that vanishes.
     """
     one = np.ones(len(curves))
-    return _retraced(curves, pixel, 0 * one, one.astype(np.int64), one, sigma * one[:, None])
+    width = sigma * one[:, None]
+    return _retraced(curves, pixel, 0 * one, one.astype(np.int64), one, np.stack([0 * width, width]))
 
 
 def _retraced(
     curves: Sequence[Real], side: Real, angle: Real, parts: Index, weight: Real, sigma: Real
 ) -> list[Real | None]:
-    """Trace outlines again from pixels with sides (N, 2), turned by an angle (N,); see `kernels.retrace`."""
+    """Trace outlines again from pixels with sides (N, 2), turned by an angle (N,), with filters (2, N, 2).
+
+    See `kernels.retrace`.
+    """
     turn = np.exp(1j * angle)
     radius = np.ceil(TRUNCATE_SIGMAS * sigma).astype(np.int64)
     retrace = kernels(__package__).retrace
@@ -401,8 +400,9 @@ def _retraced(
         scaled = np.concatenate(curves[block]) / np.repeat(side[block], counts, axis=0)
         turned = scaled.view(np.complex128)[:, 0] * np.repeat(turn[block].conj(), counts)
         offsets = np.cumsum([0, *counts], dtype=np.int64)
+        filters = [np.ascontiguousarray(of[:, block]) for of in (sigma, radius)]
         vertices, counts = retrace(
-            turned.view(np.float64).reshape(-1, 2), offsets, parts[block], weight[block], sigma[block], radius[block]
+            turned.view(np.float64).reshape(-1, 2), offsets, parts[block], weight[block], *filters
         )
         back = vertices.view(np.complex128)[:, 0] * np.repeat(turn[block], counts)
         found = back.view(np.float64).reshape(-1, 2) * np.repeat(side[block], counts, axis=0)
