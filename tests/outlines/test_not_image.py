@@ -93,6 +93,14 @@ def test_a_scale_bar_is_found_among_specks_of_its_color(color, compressed, tmp_p
     assert found.mask.mean() < 3 * changed.mean() + 0.02
 
 
+def test_ticks_at_the_ends_of_a_scale_bar_belong_to_it():
+    image = picture()
+    plain = image.copy()
+    image[240:244, 140:240] = 255
+    image[230:254, 140:142] = image[230:254, 238:240] = 255
+    assert not_image(image).mask[image != plain].all()
+
+
 def test_letters_beside_a_scale_bar_may_be_close_to_the_background_in_gray():
     image = (picture() / 6 + 190).astype(np.uint8)
     image[30, 30] = 0

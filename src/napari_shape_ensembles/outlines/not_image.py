@@ -381,13 +381,17 @@ def _scale_bars(levels: NDArray[np.float32], flat: Mask, extreme: float) -> list
     for filtered in (ndimage.minimum_filter1d, ndimage.maximum_filter1d):  # an opening, faster than of binary images
         runs = filtered(runs, 2 * (least // 2) + 1, axis=1)
     labels, _ = ndimage.label(runs)
+    parts, _ = ndimage.label(flat, structure=np.ones((3, 3)))
+    places = ndimage.find_objects(parts)
     found = []
-    for number, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
-        fill = np.mean(labels[rows, columns] == number)
+    for number, bar in enumerate(ndimage.find_objects(labels), start=1):
+        rows, columns = bar
+        width = columns.stop - columns.start
+        fill = np.mean(labels[bar] == number)
         middle = (rows.start + rows.stop) / 2 / len(flat)
         if (
             rows.stop - rows.start < 2
-            or not _is_long((rows, columns), 4)
+            or not _is_long(bar, 4)
             or fill < _MIN_BAR_FILL
             or abs(middle - 0.5) < 0.5 - _EDGE
         ):
@@ -395,7 +399,8 @@ def _scale_bars(levels: NDArray[np.float32], flat: Mask, extreme: float) -> list
         sides = slice(max(rows.start - 5, 0), max(rows.start - 2, 0)), slice(rows.stop + 2, rows.stop + 5)
         beside = np.concatenate([levels[side, columns] for side in sides])
         if np.mean(np.abs(beside - np.float32(extreme)) >= _MIN_BAR_STEP) >= _MIN_SHARP:
-            found.append((rows, columns))
+            whole = places[parts[rows, columns].max() - 1]  # with the ticks at its ends
+            found.append(whole if _is_long(whole, 2) and whole[1].stop - whole[1].start < 1.2 * width else bar)
     return found
 
 
