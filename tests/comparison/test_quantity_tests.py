@@ -52,6 +52,17 @@ def test_sums_over_groups_give_the_differences_of_least_squares(apart):
     np.testing.assert_allclose(found.error, expected.error, rtol=1e-6)
 
 
+@pytest.mark.parametrize("images", [4, 8])
+@pytest.mark.parametrize("spread", [1e-3, 1e-6, 0])
+def test_a_mirrored_labeling_ties_with_the_observed_one_however_far_groups_are_apart(images, spread):
+    """No p-value is below that of both: rounding errors of sums over groups do not tell them apart."""
+    labels = label_orders(images, np.arange(2 * images), None, 2 * images, 999, 0)
+    for seed in range(20):
+        values = np.repeat([0.0, 1.0], images) + spread * np.random.default_rng(seed).normal(size=2 * images)
+        found = adjusted_difference(values, labels, np.zeros((len(values), 0)))
+        assert family_p_values({"size": found})["size"][0] >= 2 / len(labels)
+
+
 def test_covariates_are_adjusted_for():
     rng = np.random.default_rng(0)
     second = np.arange(80) >= 40
