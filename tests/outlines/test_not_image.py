@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 from scipy.ndimage import gaussian_filter, maximum_filter
+from skimage.data import coins
 from skimage.draw import polygon
 from skimage.transform import rotate
 
@@ -196,6 +197,7 @@ def test_images_masks_and_drawings_are_left_as_they_are():
 def test_real_images_without_letters_are_left_as_they_are():
     for path in (DATA / "dsb_nuclei" / "image.png", *sorted((DATA / "ampis_powder").glob("*.png"))):
         assert not not_image(np.array(Image.open(path))), path.name
+    assert not not_image(coins())  # dark in a corner
 
 
 def test_given_regions_replace_what_is_found():

@@ -117,6 +117,8 @@ def test_curves_are_recolored_and_replaced_and_the_sentence_follows_the_names(do
     assert dock.state == "done"
     assert ". at last (" in dock.result.summary()
     assert "at last" in dock.verdict.sentence.text()
+    assert "at last" in dock.results.text()
+    assert "at last" in dock.color_by.colorbar.toolTip()
     viewer.layers["at last"].name = "one"
     before = np.array(curves_of(viewer, "one").face_color)
     dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData("scale"))

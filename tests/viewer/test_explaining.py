@@ -159,6 +159,20 @@ def test_a_failed_run_outdates_the_explanation_but_keeps_it(compared, model, qtb
     assert compared.changed_since() == []
 
 
+@pytest.mark.parametrize("when", ["explained", "while explaining"])
+def test_the_headline_calls_a_renamed_image_by_its_new_name(compared, model, qtbot, when):
+    compared.set_automatic(True)
+    qtbot.waitUntil(lambda: compared.result is not None if when == "explained" else compared.headline is not None)
+    assert "two over one" in compared.headline.estimates[0]
+    before = compared.result
+    assert (before is not None) == (when == "explained")
+    model.layers["one"].name = "first"
+    qtbot.waitUntil(lambda: "two over first" in compared.headline.estimates[0])
+    wait_until_idle(compared, qtbot)
+    assert compared.result is before if when == "explained" else compared.result is not None
+    assert not compared.failed
+
+
 def test_a_deleted_layer_is_reported(compared, model):
     told = []
     compared.changed.connect(lambda: told.append(compared.changed_since()))

@@ -311,6 +311,25 @@ def test_the_selected_curve_of_a_layer_can_be_used_and_a_check_keeps_the_explana
     assert not beside.save_report.isHidden()
 
 
+def test_sentences_and_tabs_call_a_renamed_image_by_its_new_name(beside, finished_dock, model, qtbot):
+    model.layers["two"].data = spots(2, size=16)
+    run(finished_dock, qtbot)
+    panel = explain(beside, qtbot).panel
+    panel.setCurrentIndex(2)
+    panel.setCurrentIndex(1)
+    panel.table.selectRow(3)
+    for tab, name in ((1, "first"), (2, "again")):  # the tab that is looked at meanwhile
+        panel.setCurrentIndex(tab)
+        model.layers["one" if tab == 1 else "first"].name = name
+        qtbot.waitUntil(lambda name=name: finished_dock.result.a.name == name)
+        assert f"{name}'s" in panel.sentences.text()
+        panel.setCurrentIndex(2)
+        assert name in panel.gallery.buttons[0].toolTip()
+        panel.setCurrentIndex(1)
+        assert name in panel.table.horizontalHeaderItem(2).toolTip()
+        assert panel.table.currentRow() == 3
+
+
 def test_add_to_viewer_adds_the_outline_in_its_unit(space, model, qtbot):
     space.explorer.sliders[0].setValue(15)
     press(space.explorer.add, qtbot)

@@ -187,7 +187,7 @@ class Comparison(Sealed, Saved):
         """Where a difference was detected: "nothing", "form", "scale" or "both"; None if inconclusive."""
         return DIFFERS.get(self.case)
 
-    @cached_property
+    @property
     def names(self) -> tuple[str, str]:
         """Names of the two samples in tables and figures: those of the ensembles; "A" and "B" if these have none."""
         first, second = self.a.name or "A", self.b.name or "B"

@@ -304,7 +304,11 @@ def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, *, boxes: bo
     height, width = sides.T
     areas = np.bincount(labels.ravel())[1:]
     limit = _MAX_LETTER_FRACTION * min(levels.shape)
-    letters = (height >= _MIN_LETTER_PX) & (height <= limit) & (width <= 2 * limit)
+    # Letters do not touch the edges of the image.
+    inside = [
+        all(one.start > 0 and one.stop < side for one, side in zip(place, flat.shape, strict=True)) for place in places
+    ]
+    letters = (height >= _MIN_LETTER_PX) & (height <= limit) & (width <= 2 * limit) & inside
     large = (sides.min(axis=1) >= _MIN_LETTER_PX + 2) & (areas > 0.4 * sides.prod(axis=1))
     chosen = np.flatnonzero(large if boxes else letters)
     bars = [] if boxes else _scale_bars(levels, flat, extreme)

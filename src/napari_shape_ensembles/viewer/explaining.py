@@ -35,6 +35,7 @@ class ExplanationTask(Task[Explanation]):
         self.explained_comparison: Comparison | None = None
         self.swaps: tuple[Swap, ...] = ()  #: the control experiment, if it was requested
         self.headline: Headline | None = None  #: the answer in a sentence, computed before the explanation
+        self._names = ("", "")  # of the groups in the headline
         self.automatic = False  #: whether to run automatically after each comparison, when idle
         self._idle_debouncer = Debouncer(self._begin_automatically, _IDLE_MS)
 
@@ -51,10 +52,17 @@ class ExplanationTask(Task[Explanation]):
         """Find the headline if it is not known, then the explanation."""
         assert self.explained_comparison is not None
         if self.headline is None:
-            self.headline = yield partial(headline, self.explained_comparison)
-            self.changed.emit()
+            yield from self._find_headline()
         outcome: Explanation = yield partial(explain, self.explained_comparison)
         self.result = replace(outcome, comparison=self.explained_comparison)  # which may have gained results by now
+        if self._names != self.explained_comparison.names:  # an image was renamed meanwhile
+            yield from self._find_headline()
+
+    def _find_headline(self) -> JobSteps:
+        assert self.explained_comparison is not None
+        self._names = self.explained_comparison.names
+        self.headline = yield partial(headline, self.explained_comparison)
+        self.changed.emit()
 
     def set_automatic(self, automatic: bool) -> None:
         """Set whether every comparison is explained automatically, or only on request."""
@@ -63,8 +71,13 @@ class ExplanationTask(Task[Explanation]):
 
     def _begin_automatically(self) -> None:
         known = self.result is not None or self.failed or self.message == CANCELLED
-        if self.automatic and self._active and not (known or self.comparison.busy):
+        explained = self.explained_comparison
+        if not (self.automatic and self._active) or self.comparison.busy:
+            return
+        if not known:
             self.run()
+        elif explained is not None and self.headline is not None and self._names != explained.names and not self.busy:
+            self.begin(self._supervised(self._find_headline(), self.on_secondary_job_failed))
 
     def on_secondary_job_failed(self, reason: str) -> None:
         """Report why there is no report file; the explanation is kept."""

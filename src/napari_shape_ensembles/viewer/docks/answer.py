@@ -175,15 +175,16 @@ class AnswerPage(TaskPage):
         self.files.setEnabled(not task.busy)
         if task.running and not results.message.isHidden():
             results.show_note("")
-        if (shown, message) != self._shown:
-            self._shown = shown, message
+        groups = None if result is None else result.names  # an image may have been renamed
+        if (shown, message, groups) != self._shown:
+            self._shown = shown, message, groups
             results.show_result(shown)
             if result is not None:
                 notes = len(results.warnings.text().splitlines())
                 self.row.rename(f"Truth table: {ROW_WORDS[result.case]}")
                 self.numbers.rename(f"Numbers, curves, files{f' (⚠ {notes})' if notes else ''}")
         drawn = None if task.busy and task.is_new_result else result  # its curves are still being added
-        colored = drawn, task.color_by, task.percentile
+        colored = drawn, task.color_by, task.percentile, groups
         if colored != self._colored:
             self._colored = colored
             self.color_by.setVisible(drawn is not None)

@@ -107,7 +107,7 @@ class WhyPage(TaskPage):
             self.panel.clear_explanation()
         elif shown is None or shown.modes is not explanation.modes:
             self.panel.show_explanation(explanation)
-        elif shown is not explanation:
+        elif shown is not explanation or self.panel.names != explanation.comparison.names:
             self.panel.update_sentences(explanation)
 
     def _show_typical_curve(self, row: int) -> None:

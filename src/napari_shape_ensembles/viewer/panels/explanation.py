@@ -57,6 +57,7 @@ class ExplanationPanel(SteadyTabs):
         self.picture.setMaximumHeight(190)
         self._about, self._moving, self._frame = "", np.empty((0, 0, 2)), 0
         self._due: set[int] = set()  # tabs that are filled once they are looked at: all at once would delay the page
+        self.names = ("", "")  #: names of the groups in sentences and on the tabs
         self.animation = QTimer(self)  #: moves the mode that the picture shows
         self.animation.setInterval(_FRAME_MS)
         self.animation.timeout.connect(self._advance)
@@ -103,19 +104,21 @@ class ExplanationPanel(SteadyTabs):
 
     def show_explanation(self, explanation: Explanation) -> None:
         self.setEnabled(True)
-        self._about = ""
+        self._about, self.names = "", ("", "")
+        self.table.setRowCount(0)
         self.update_sentences(explanation)
         found = explanation.components
         parts = zip(COMPONENTS, found.share, found.interval.T, strict=True)
         self.shares.show_shares([(name, float(share), (float(i[0]), float(i[1]))) for name, share, i in parts])
         result = explanation.comparison
         self.shares.setVisible(result.undulation.rejected or result.scale.rejected)
-        self._due = {_MODES, _TYPICAL_CURVES}
-        self._fill(self.currentIndex())
 
     def update_sentences(self, explanation: Explanation) -> None:
-        """Update the sentences for the same comparison, after further results have become available."""
-        self.explanation = explanation
+        """Update the sentences for the same comparison, after further results or other names of its groups."""
+        self.explanation, before, self.names = explanation, self.names, explanation.comparison.names
+        if self.names != before:
+            self._due = {_MODES, _TYPICAL_CURVES}
+            self._fill(self.currentIndex())
         said = explanation.statements()
         brief = [_INTERVAL.sub(r" (\1 to \2)", one.text).replace("adjusted p", "p") for one in said]
         words = itertools.accumulate(len(sentence.split()) for sentence in brief)
@@ -287,7 +290,8 @@ class ModeTable(PickTable):
             self.horizontalHeaderItem(place).setToolTip(tip(tooltip.format(a=a, b=b)))
 
     def show_modes(self, modes: Modes, significance: float) -> None:
-        """List the modes, those that differ and are visible first, and select the first one."""
+        """List the modes, those that differ and are visible first; select the first one unless one is selected."""
+        before = self.mode()
         rows = [
             (
                 f"{mode + 1}",
@@ -303,6 +307,8 @@ class ModeTable(PickTable):
         with QSignalBlocker(self):
             self.resizeColumnsToContents()
             self.selectRow(0)
+            if before is not None:
+                self.select_mode(before)
 
     def mode(self) -> int | None:
         items = self.selectedItems()
