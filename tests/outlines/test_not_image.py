@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
-from scipy.ndimage import maximum_filter
+from scipy.ndimage import gaussian_filter, maximum_filter
 from skimage.data import coins
+from skimage.draw import polygon
 from skimage.transform import rotate
 
 from image_makers import spots
@@ -100,6 +101,35 @@ def test_ticks_at_the_ends_of_a_scale_bar_belong_to_it():
     image[240:244, 140:240] = 255
     image[230:254, 140:142] = image[230:254, 238:240] = 255
     assert not_image(image).mask[image != plain].all()
+
+
+def needles(seed):
+    """Fifteen bright needles, horizontal up to some degrees."""
+    rng, image = np.random.default_rng(seed), np.zeros((300, 400))
+    for _ in range(15):
+        middle, half, turn = rng.uniform(0, image.shape), rng.uniform((2, 20), (4, 60)), rng.normal(0, 0.035)
+        corners = np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]]) * half
+        corners = middle + corners @ [[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]
+        image[polygon(*corners.T, image.shape)] = 210
+    return (image + 60 + rng.normal(0, 8, image.shape)).clip(0, 255).astype(np.uint8)
+
+
+def texture(seed):
+    """Islands that are wider than high, the brightest and the darkest of them saturated."""
+    waves = gaussian_filter(np.random.default_rng(seed).normal(size=(300, 400)), (3, 12))
+    return (128 + 120 * waves / waves.std()).clip(0, 255).astype(np.uint8)
+
+
+def layers(seed):
+    """Saturated layers from edge to edge."""
+    noise = np.random.default_rng(seed).normal(0, 6, (300, 400))
+    return (128 + 170 * np.sin(np.arange(300) / 6)[:, None] + noise).clip(0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize("objects", [needles, texture, layers])
+def test_long_objects_are_no_scale_bars(objects):
+    found = [not_image(objects(seed)).reasons for seed in range(20)]
+    assert sum(Reason("scale bar") in reasons for reasons in found) <= 1
 
 
 def test_letters_beside_a_scale_bar_may_be_close_to_the_background_in_gray():

@@ -46,6 +46,8 @@ _MAX_LINE_SOLIDITY, _MAX_LETTER_SOLIDITY, _MIN_BAR_FILL = 0.88, 0.8, 0.9
 # Least width of a scale bar in pixels, and as a fraction of the image; its difference, and that of letters beside it,
 # from their surroundings.
 _MIN_BAR_PX, _MIN_BAR_WIDTH, _MIN_BAR_STEP = 20, 0.05, 0.1
+# Fraction of what is as long and horizontal, in their gray level, that scale bars are at least.
+_MIN_OF_LONG = 0.5
 # Boxes fill theirs, too, and those away from the edges hold letters on at least this fraction.
 _MIN_BOX_FILL, _MIN_TEXT = 0.96, 0.01
 # Fraction of the surroundings that differ from a drawn part by the fraction of the range.
@@ -387,25 +389,30 @@ def _scale_bars(levels: NDArray[np.float32], flat: Mask, extreme: float) -> list
     labels, _ = ndimage.label(runs)
     parts, _ = ndimage.label(flat, structure=np.ones((3, 3)))
     places = ndimage.find_objects(parts)
-    found = []
+    found, of_bars, of_all = list[Place](), 0, 0
     for number, bar in enumerate(ndimage.find_objects(labels), start=1):
         rows, columns = bar
-        width = columns.stop - columns.start
-        fill = np.mean(labels[bar] == number)
-        middle = (rows.start + rows.stop) / 2 / len(flat)
-        if (
-            rows.stop - rows.start < 2
-            or not _is_long(bar, 4)
-            or fill < _MIN_BAR_FILL
-            or abs(middle - 0.5) < 0.5 - _EDGE
-        ):
-            continue
+        height, width = rows.stop - rows.start, columns.stop - columns.start
         sides = slice(max(rows.start - 5, 0), max(rows.start - 2, 0)), slice(rows.stop + 2, rows.stop + 5)
         beside = np.concatenate([levels[side, columns] for side in sides])
-        if np.mean(np.abs(beside - np.float32(extreme)) >= _MIN_BAR_STEP) >= _MIN_SHARP:
+        sharp = np.abs(beside - np.float32(extreme)) >= _MIN_BAR_STEP
+        if not _is_long(bar, 3) or not sharp.size or sharp.mean() < _MIN_SHARP:
+            continue
+        area = int(np.count_nonzero(labels[bar] == number))
+        of_all += area
+        middle = (rows.start + rows.stop) / 2 / len(flat)
+        if (
+            height >= 2
+            and _is_long(bar, 4)
+            and area >= _MIN_BAR_FILL * height * width
+            and abs(middle - 0.5) >= 0.5 - _EDGE
+            and 0 < columns.start < columns.stop < flat.shape[1]
+        ):
             whole = places[parts[rows, columns].max() - 1]  # with the ticks at its ends
             found.append(whole if _is_long(whole, 2) and whole[1].stop - whole[1].start < 1.2 * width else bar)
-    return found
+            of_bars += area
+    # Among others as long they are fibers, needles or layers that happen to be horizontal.
+    return found if of_bars >= _MIN_OF_LONG * of_all else []
 
 
 def _is_long(place: Place, heights: float = 6) -> bool:
