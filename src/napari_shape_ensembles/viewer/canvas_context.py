@@ -22,9 +22,9 @@ class CanvasContext(QObject):
 
     @classmethod
     def watch(cls, page: QWidget, layers: LayerList) -> None:
-        """Watch the layers of the window of a page, each window once."""
-        window = page.window()
-        if isinstance(window, QMainWindow) and window.findChild(cls) is None:
+        """Watch the layers of the window that a page belongs to, each window once."""
+        window = main_window_of(page)
+        if window is not None and window.findChild(cls) is None:
             cls(window, layers)
 
     def make_current(self) -> None:
@@ -33,6 +33,14 @@ class CanvasContext(QObject):
         canvas = canvas_of(window) if isinstance(window, QMainWindow) else None
         if canvas is not None:
             canvas.makeCurrent()
+
+
+def main_window_of(page: QWidget) -> QMainWindow | None:
+    """Return the window that a page belongs to, also if it floats in a window of its own."""
+    frame: QWidget | None = page
+    while frame is not None and not isinstance(frame, QMainWindow):
+        frame = frame.parentWidget()
+    return frame
 
 
 def canvas_of(window: QMainWindow) -> QOpenGLWidget | None:
