@@ -78,6 +78,8 @@ def test_groups_may_be_given_by_name():
     assert found.table.equals(experiment(images, design, QUICK).table)
     with pytest.raises(TypeError, match="'g0' must be a list of ensembles, not int"):
         experiment({"g0": 3})
+    with pytest.raises(ValueError, match="'g1' has no ensembles"):
+        experiment({"g0": images[:3], "g1": [], "g2": images[3:]})
 
 
 def test_images_of_unequal_pixel_size_are_compared_at_the_largest(tmp_path):

@@ -88,6 +88,15 @@ def test_small_samples_have_fewer_typical_outlines():
     assert [len(rows) for rows in typical_rows(result, 5)] == [2, 5]
 
 
+def test_repeated_outlines_have_their_own_form_in_common():
+    one, *others = blobs(20, 80, seed=1)
+    repeated, single = (
+        compare(Ensemble([one] * count), Ensemble(others), QUICK, overrule=True).common_form[0] for count in (20, 1)
+    )
+    assert repeated < 1e-6
+    assert single == 1
+
+
 def test_a_mean_is_drawn_only_of_outlines_with_a_common_form():
     with_form, without = (
         compare(*(Ensemble(lobed(60, seed, common=common)) for seed in (1, 2)), QUICK) for common in (True, False)

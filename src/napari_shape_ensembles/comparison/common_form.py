@@ -38,7 +38,7 @@ def unexplained(comparison: Comparison) -> tuple[float, float]:
     (float, float)
         U = (1 - EV) / (1 - EV of the control), EV the share of the squared distance to a circle that the group's mean
         explains. About 1 if the outlines have no more in common than the control; at most `COMMON` if they have a
-        common form. 1 for groups of a single outline, or of circles.
+        common form, 0 if they are repeated. 1 for groups of a single outline.
 
     Notes
     -----
@@ -52,10 +52,7 @@ def unexplained(comparison: Comparison) -> tuple[float, float]:
     observed = [_explained(form) for form in forms]
     draws = min(max(ceil(_OUTLINES / min(map(len, forms))), 1), _MAX_DRAWS)
     controls = np.mean([_control(forms, settings, rng) for _ in range(draws)], axis=0)
-    a, b = (
-        (1 - ev) / (1 - control) if ev < 1 and control < 1 else 1.0
-        for ev, control in zip(observed, controls, strict=True)
-    )
+    a, b = ((1 - ev) / (1 - control) if control < 1 else 1.0 for ev, control in zip(observed, controls, strict=True))
     return float(a), float(b)
 
 
@@ -76,7 +73,7 @@ def _explained(coefficients: Complex) -> float:
     power = np.sum(np.abs(coefficients) ** 2, axis=1)
     from_circle = (power + 1 - 2 * np.abs(coefficients[:, 1])).sum()
     from_mean = (np.abs(coefficients - coefficients.mean(axis=0)) ** 2).sum()
-    return 1 - float(from_mean / from_circle) if from_circle > 0 else 1.0
+    return 1 - float(from_mean / from_circle) if from_circle > 0 else 0.0
 
 
 def _control(forms: list[Complex], settings: Settings, rng: np.random.Generator) -> list[float]:

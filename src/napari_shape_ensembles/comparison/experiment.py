@@ -719,6 +719,8 @@ def experiment(
         import pandas as pd
 
         by_name = {name: several(group, f"{name!r} must be a list of ensembles") for name, group in ensembles.items()}
+        if empty := [name for name, group in by_name.items() if not group]:
+            raise ValueError(f"{empty[0]!r} has no ensembles: give those of its images, or leave the group out")
         design = pd.DataFrame({"group": [name for name, group in by_name.items() for _ in group]})
         ensembles = [one for group in by_name.values() for one in group]
     if design is None or isinstance(ensembles, str | PathLike | Mapping):
