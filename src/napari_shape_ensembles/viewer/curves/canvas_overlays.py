@@ -14,7 +14,7 @@ from qtpy.QtWidgets import QFrame, QListView, QMainWindow, QWidget
 
 from ...comparison import Comparison
 from ..camera_flight import Flight, view_of
-from ..canvas_context import canvas_of
+from ..canvas_context import canvas_of, main_window_of
 from ..comparing import ComparisonTask
 from ..painting import in_pixels, rows_within
 from ..panels.fonts import painting, with_label_font
@@ -154,10 +154,7 @@ class CanvasOverlays:
     def _window(self) -> QMainWindow | None:
         """Return the main window of the page, an ancestor of floating docks, too."""
         page = self._page()
-        window = page if page is not None and isalive(page) else None
-        while window is not None and not isinstance(window, QMainWindow):
-            window = window.parentWidget()
-        return window
+        return main_window_of(page) if page is not None and isalive(page) else None
 
     def _canvas(self) -> QWidget | None:
         """Return the canvas of the window of the page."""
