@@ -227,6 +227,16 @@ def test_curves_cannot_be_dragged(explored):
     assert str(curves_of(model, "one").mode) == "pan_zoom"
 
 
+def test_every_view_calls_a_renamed_image_by_its_new_name(finished_dock, explorer, model):
+    finished_dock.comparison.selection.pick([1, 2])
+    model.layers["one"].name = "first"
+    assert "● first" in explorer.scatter.toolTip()
+    assert "first" in explorer.gallery.buttons[0].toolTip()
+    assert {explorer.table.curves.index(row, 0).data() for row in range(len(finished_dock.result.a))} == {"first"}
+    assert set(finished_dock.result.to_dataframe()["sample"]) == {"first", "two"}
+    assert selected_in_table(explorer) == [1, 2]
+
+
 def test_another_result_or_opening_connects_the_views_once(finished_dock, explorer, model, qtbot):
     finished_dock.comparison.selection.pick([1, 2])
     run(finished_dock, qtbot)

@@ -215,6 +215,7 @@ class ComparisonTask(Task[Comparison]):
                        for (ref,), title in zip(then.layers, then.titles, strict=True))  # fmt: skip
         if titles != then.titles:
             self.run_inputs = replace(then, titles=titles)
+            self.result.outlines["sample"] = np.repeat(self.result.names, [len(self.result.a), len(self.result.b)])
             self.changed.emit()
 
     # The run.

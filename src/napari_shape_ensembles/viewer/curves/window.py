@@ -40,6 +40,7 @@ class CurveExplorer(QWidget):
         self.selection = selection
         self._comparison: ComparisonTask | None = None
         self._result: Comparison | None = None
+        self._names = ("", "")  # of its groups
         self._excluded: frozenset[int] = frozenset()
         self._columns: dict[str, Real] = {}
         self.scatter, self.table, self.gallery = ScatterPlot(), CurveTableView(), CurveGallery()
@@ -80,14 +81,14 @@ class CurveExplorer(QWidget):
     def _show_comparison(self) -> None:
         comparison = self._comparison
         if comparison is not None and comparison.result is not None and isalive(self):
-            if comparison.result is not self._result:
+            if comparison.result is not self._result or comparison.result.names != self._names:
                 self.show_result(comparison.result)
             self.show_excluded(comparison.excluded_rows())
 
     def show_result(self, result: Comparison) -> None:
         if self._result is None or not same_data(self._result, result):  # not the same with the findings of checks
             self.crops.clear()
-        self._result, self._excluded = result, frozenset()
+        self._result, self._names, self._excluded = result, result.names, frozenset()
         self._columns = measured_columns(result)
         for axis, default in ((self.x, "undulation distance from the mean"), (self.y, "scale distance from the mean")):
             before = axis.currentText()
