@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sized
 from dataclasses import fields
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -135,9 +136,10 @@ def _in_short(instance: Any) -> str:
 
 
 def _value_in_short(value: Any) -> str:
-    if (shape := getattr(value, "shape", None)) is not None and np.size(value) > 10:  # an array or a table
+    shape = getattr(value, "shape", None)
+    if shape is not None and prod(shape) > 10:  # an array or a table
         return f"<{type(value).__name__} of shape {shape}>"
-    if isinstance(value, Sized) and not isinstance(value, str) and len(value) > 2:
+    if shape != () and isinstance(value, Sized) and not isinstance(value, str) and len(value) > 2:
         return f"<{type(value).__name__} of {len(value)}>"
     whole = repr(value)
     return whole if len(whole) <= _LONGEST else f"<{type(value).__name__}>"

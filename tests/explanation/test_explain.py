@@ -48,6 +48,8 @@ def test_representations_do_not_list_arrays(explained):
         assert len(repr(result)) < 500
     assert "mean=<ndarray of shape (100, 2)>" in repr(explained.form)
     assert f"p_value={explained.comparison.undulation.p_value!r}" in repr(explained.comparison.undulation)
+    single = replace(explained.form, mean=np.array(0.5))
+    assert "mean=array(0.5)" in repr(single)
 
 
 def test_noise_on_the_grains_of_the_paper_is_roughness_confirmed_by_swaps(shared_data):
