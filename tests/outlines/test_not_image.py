@@ -103,11 +103,11 @@ def test_ticks_at_the_ends_of_a_scale_bar_belong_to_it():
     assert not_image(image).mask[image != plain].all()
 
 
-def needles(seed):
+def needles(seed, turns=0.035):
     """Fifteen bright needles, horizontal up to some degrees."""
     rng, image = np.random.default_rng(seed), np.zeros((300, 400))
     for _ in range(15):
-        middle, half, turn = rng.uniform(0, image.shape), rng.uniform((2, 20), (4, 60)), rng.normal(0, 0.035)
+        middle, half, turn = rng.uniform(0, image.shape), rng.uniform((2, 20), (4, 60)), rng.normal(0, turns)
         corners = np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]]) * half
         corners = middle + corners @ [[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]
         image[polygon(*corners.T, image.shape)] = 210
@@ -130,6 +130,10 @@ def layers(seed):
 def test_long_objects_are_no_scale_bars(objects):
     found = [not_image(objects(seed)).reasons for seed in range(20)]
     assert sum(Reason("scale bar") in reasons for reasons in found) <= 1
+
+
+def test_crossing_needles_are_no_letters():
+    assert not any(not_image(needles(seed, turns=0.8)) for seed in range(20))
 
 
 def test_letters_beside_a_scale_bar_may_be_close_to_the_background_in_gray():

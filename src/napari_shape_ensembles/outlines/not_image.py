@@ -285,21 +285,22 @@ def _mask_drawn(levels: NDArray[np.float32], mask: Mask, reasons: Counter[Reason
     """Mask boxes, lines of letters and scale bars in the brightest and in the darkest gray level."""
     if not levels.size or np.mean((levels > _FLAT) & (levels < 1 - _FLAT)) < _MIN_GRAY_FRACTION:
         return
-    # Letters inside of a box are masked with it; those of compressed pictures vary more than boxes.
-    for boxes, tolerance in ((True, _FLAT), (False, _FLAT), (False, 2 * _FLAT)):
+    # Letters inside of a box are masked with it. Those of compressed pictures vary more than boxes, and are told from
+    # other signs by the scale bar that they stand beside.
+    for kind, tolerance in (("box", _FLAT), ("sign", _FLAT), ("compressed", 2 * _FLAT)):
         for extreme in (1.0, 0.0):
             flat = (np.abs(levels - np.float32(extreme)) <= tolerance) & ~mask
-            for place, key in _drawn(levels, flat, extreme, boxes=boxes):
+            for place, key in _drawn(levels, flat, extreme, kind):
                 mask[_widened(place, _MARGIN)] = True
                 reasons[Reason(key)] += 1
 
 
-def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, *, boxes: bool) -> list[tuple[Place, str]]:
+def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, kind: str) -> list[tuple[Place, str]]:
     """Boxes, or letters and scale bars, among the flat parts of one color; with the key of the reason of each."""
     labels, count = ndimage.label(flat, structure=np.ones((3, 3)))
     if not count:
         return []
-    places = ndimage.find_objects(labels)
+    boxes, places = kind == "box", ndimage.find_objects(labels)
     sides = np.array([[one.stop - one.start for one in place] for place in places])
     height, width = sides.T
     areas = np.bincount(labels.ravel())[1:]
@@ -371,7 +372,7 @@ def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, *, boxes: bo
     bars = [bar for bar in bars if not any(_holds(line, bar) for line in lines)]
     # Where much else of this color has the size of letters, these are specks or texture, except beside a scale bar.
     explained = sum(np.count_nonzero(flat[place]) for place in (*lines, *bars))
-    if explained < _MIN_EXPLAINED * areas[letters & (areas >= _MIN_LETTER_PX)].sum():
+    if kind == "compressed" or explained < _MIN_EXPLAINED * areas[letters & (areas >= _MIN_LETTER_PX)].sum():
         beside = [any(_holds(area, bar, part=True) for bar in bars) for area in near]
         lines = list(compress(lines, beside))
     found = [*((line, "letters") for line in lines), *((bar, "scale bar") for bar in bars)]
