@@ -48,4 +48,4 @@ def test_a_dock_that_floats_from_the_start_watches_the_window_it_belongs_to(make
     (context,) = viewer.window._qt_window.findChildren(CanvasContext)
     (confirmation,) = viewer.window._qt_window.findChildren(CloseConfirmation)
     assert context.parent() is confirmation.parent()
-    assert confirmation._session() is bench.session
+    assert confirmation.session() is bench.session

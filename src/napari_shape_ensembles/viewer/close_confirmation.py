@@ -33,7 +33,7 @@ class CloseConfirmation(QObject):
 
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
-        self._session: Callable[[], Session | None] = lambda: None
+        self.session: Callable[[], Session | None] = lambda: None  #: weak reference to the session of its pages
         self._confirmed = False  # whether the user has confirmed in napari's dialog
         window.installEventFilter(self)
         application = QApplication.instance()
@@ -45,7 +45,7 @@ class CloseConfirmation(QObject):
         """Watch the window that a page belongs to, each window once."""
         own = cls._watcher_of(main_window_of(page) or page)
         if own is not None:
-            own._session = weakref.ref(session)
+            own.session = weakref.ref(session)
 
     @classmethod
     def _watcher_of(cls, window: QWidget) -> "CloseConfirmation | None":
@@ -59,7 +59,7 @@ class CloseConfirmation(QObject):
 
     def eventFilter(self, window: QObject | None, event: QEvent | None) -> bool:
         """Extend napari's dialog when it is added to the window; on a close event, ask if napari does not."""
-        session = self._session()
+        session = self.session()
         if event is None or not isinstance(window, QMainWindow):
             return False
         if event.type() == QEvent.Type.ChildAdded:
@@ -100,11 +100,11 @@ class CloseConfirmation(QObject):
 
     def _losses(self, *, everywhere: bool) -> str:
         """Return a text on what would be lost by closing this window or all of them."""
-        found = dict.fromkeys(loss_warnings(self._session()))
+        found = dict.fromkeys(loss_warnings(self.session()))
         others = QApplication.topLevelWidgets() if everywhere else []
         for other in (window.findChild(CloseConfirmation) for window in others if not window.isHidden()):
             if other is not None and other is not self:
-                lines = loss_warnings(other._session())
+                lines = loss_warnings(other.session())
                 found |= dict.fromkeys(OTHER_WINDOW.format(f"{line[0].lower()}{line[1:-1]}") for line in lines)
         return "\n".join(f"⚠ {line}" for line in found)
 
