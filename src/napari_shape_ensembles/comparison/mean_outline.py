@@ -7,7 +7,7 @@ import numpy as np
 from .._types import Real
 from ..outlines import Ensemble
 from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
-from .typical import geometric_median
+from .typical import geometric_median, replicate_weights
 
 # A `Comparison` has a function of this module as a method, so its class cannot be imported here.
 Comparison = Any
@@ -36,9 +36,7 @@ def mean_outlines(
     """
     first, settings, space = len(result.a), result.settings, result.space
     curves, found = Ensemble.pooled(result.compared).curves, list[tuple[Real, Real] | None]()
-    weights = np.ones(len(result.t))
-    if (image := result.replicates) is not None:
-        weights = 1 / np.bincount(image)[image]
+    weights = replicate_weights(result)
     sides = np.split(np.arange(len(result.t)), [first])
     for rows, target, has_form in zip(sides, like, result.has_common_form, strict=True):
         if not has_form:

@@ -86,9 +86,7 @@ def typical_rows(comparison: Comparison, count: int = DRAWN) -> tuple[Index, Ind
         every = [name for name, of in QUANTITIES.items() if of == test and getattr(comparison, test).rejected]
         differ |= {_CHOSEN_BY.get(name, name) for name in names or every}
     compared = {name: quantities[name] for name in quantities if name in differ} or quantities
-    weights = np.ones(total)
-    if (image := comparison.replicates) is not None:
-        weights = 1 / np.bincount(image)[image]
+    weights = replicate_weights(comparison)
     pairs, found = zip((comparison.a, comparison.b), comparison.compared, strict=True), []
     for rows, (given, at_one) in zip((np.arange(first), np.arange(first, total)), pairs, strict=True):
         by_all = _mean_distances(quantities, rows, rows, weights, comparison.settings.seed)
@@ -115,6 +113,12 @@ def typical_outlines(comparison: Comparison, rows: tuple[Index, Index]) -> tuple
     first = register(a[:1], a[0], **options).landmarks[0]
     second = register(b[:1], first, **options).landmarks[0]
     return [*register(a, first, **options).landmarks], [*register(b, second, **options).landmarks]
+
+
+def replicate_weights(comparison: Comparison) -> Real:
+    """Weights of the pooled curves, (N,), by which images count the same if they were permuted; else equal ones."""
+    image = comparison.replicates
+    return np.ones(len(comparison.t)) if image is None else np.asarray(1 / np.bincount(image)[image])
 
 
 @one_library_thread()

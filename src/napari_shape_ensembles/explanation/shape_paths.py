@@ -6,6 +6,7 @@ import numpy as np
 
 from .._types import Real
 from ..comparison import Comparison
+from ..comparison.typical import replicate_weights
 from ..outlines import Ensemble
 from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
 from ..words import shortened
@@ -33,9 +34,7 @@ class ShapePlaces:
     def __init__(self, comparison: Comparison) -> None:
         self.comparison = comparison
         self.space = comparison.space
-        self._weights = np.ones(len(comparison.t))
-        if (image := comparison.replicates) is not None:
-            self._weights = 1 / np.bincount(image)[image]
+        self._weights = replicate_weights(comparison)
         self.t_spread = comparison.t.std(axis=0)
         self._groups = dict(zip(("A", "B", ""), (*map(shortened, comparison.names), "all curves"), strict=True))
         self.l_spread = {name: float((comparison.l @ axis).std()) for name, axis in SCALE_AXES.items()}

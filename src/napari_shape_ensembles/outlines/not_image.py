@@ -312,7 +312,7 @@ def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, kind: str) -
     letters = (height >= _MIN_LETTER_PX) & (height <= limit) & (width <= 2 * limit) & inside
     large = (sides.min(axis=1) >= _MIN_LETTER_PX + 2) & (areas > 0.4 * sides.prod(axis=1))
     chosen = np.flatnonzero(large if boxes else letters)
-    bars = [] if boxes else _scale_bars(levels, flat, extreme)
+    bars = [] if boxes else _scale_bars(levels, flat, extreme, labels, places)
     if not len(chosen) or len(chosen) > _MAX_CANDIDATES:
         return [(bar, "scale bar") for bar in bars if _is_long(bar)]
     is_chosen = np.zeros(count + 1, dtype=bool)
@@ -380,16 +380,19 @@ def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, kind: str) -
     return [(_whole_line(place, near_color) if key == "letters" else place, key) for place, key in found]
 
 
-def _scale_bars(levels: NDArray[np.float32], flat: Mask, extreme: float) -> list[Place]:
-    """Candidates for scale bars: horizontal bars of one color in the upper and lower part of an image."""
+def _scale_bars(
+    levels: NDArray[np.float32], flat: Mask, extreme: float, parts: NDArray[np.int32], places: Sequence[Place]
+) -> list[Place]:
+    """Candidates for scale bars: horizontal bars of one color in the upper and lower part of an image.
+
+    `parts` numbers the connected parts of `flat`, which are at these `places`.
+    """
     least = max(_MIN_BAR_PX, int(_MIN_BAR_WIDTH * flat.shape[1]))
     # What touches a bar, such as ticks and specks of its color, is narrower.
     runs = flat.view(np.uint8)
     for filtered in (ndimage.minimum_filter1d, ndimage.maximum_filter1d):  # an opening, faster than of binary images
         runs = filtered(runs, 2 * (least // 2) + 1, axis=1)
     labels, _ = ndimage.label(runs)
-    parts, _ = ndimage.label(flat, structure=np.ones((3, 3)))
-    places = ndimage.find_objects(parts)
     found, of_bars, of_all = list[Place](), 0, 0
     for number, bar in enumerate(ndimage.find_objects(labels), start=1):
         rows, columns = bar
