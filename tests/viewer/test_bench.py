@@ -313,6 +313,9 @@ def test_a_line_of_the_choices_leads_to_their_form(bench_of_two):
     assert bench_of_two.step == "Outlines"
     segment.request_page("Inspect")
     assert bench_of_two.pages["Outlines"].currentIndex() == 1
+    bench_of_two.show_page(STEPS.index("Images"))
+    bench_of_two.go_to_next()
+    assert bench_of_two.pages["Outlines"].currentIndex() == 0
 
 
 def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model, qtbot, shown, monkeypatch):
