@@ -11,7 +11,7 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.sessions = ["tests", "headless", "wheel"]
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 EVERYTHING = ".[dask,ebsd,imagej,napari,parquet,r]"
-# PySide6 6.12.0 aborts Python 3.11.
+# PySide6 6.12.0 loses a reference to None in each call without a return value, which aborts Python 3.11.
 BINDINGS = {"pyqt6": "PyQt6", "pyside6": "PySide6!=6.12.0"}
 SCREEN = {"QT_QPA_PLATFORM": "xcb", "NAPARI_ENSURE_PLUGIN_MAIN_THREAD": "1", "NAPARI_STRICT_QT": "1"}
 

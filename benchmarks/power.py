@@ -2,7 +2,8 @@
 
     python benchmarks/power.py power --cases grains --sizes 20 40 --draws 100
     python benchmarks/power.py default --draws 100
-    python benchmarks/power.py level --draws 10000
+    python benchmarks/power.py again --draws 100
+    python benchmarks/power.py level --draws 2000
     python benchmarks/power.py tables
     python benchmarks/power.py draw --figure docs/images/power.png
 
@@ -40,6 +41,11 @@ from napari_shape_ensembles.comparison.parts import form_parts, scale_parts, sta
 from napari_shape_ensembles.shapes.lobes import lobes_held
 from results_file import DATA
 
+#: Counts of the tests; those of other commands are in files beside it.
+POWER = Path(__file__).with_name("power.csv")
+FILES = {"again": "power_again.csv", "level": "level.csv"}
+#: Minimum number of draws of a cell that is drawn again.
+MANY = 400
 LEVEL = 0.05
 #: Level of each test by default.
 DEFAULT = Settings().significance / 2
@@ -370,7 +376,7 @@ def one_draw(some, first, seed, *, rivals=True):
     return found | (others(some, learned, first, seed) if rivals else {})
 
 
-def batches(options, case, size, batch, level=LEVEL):
+def batches(options, case, size, batch, level):
     """Numbers of the draws of a cell still to be done, in batches, until the time is up."""
     cell = ("defaults", "form", case, str(size), f"{level:g}")
     keys = ("method", "test", "case", "size", "level")
@@ -379,6 +385,15 @@ def batches(options, case, size, batch, level=LEVEL):
         if time.monotonic() > options.until:
             raise SystemExit(3)
         yield range(start, min(start + batch, options.draws))
+
+
+def again(options):
+    """Power of the present tests in cells of the file, in random order, without the other tests."""
+    cells = sorted({(row["case"], int(row["size"])) for row in rows_of(POWER) if int(row["draws"]) >= MANY})
+    for place in np.random.default_rng(1).permutation(len(cells)):
+        case, size = cells[place]
+        options.sizes = (size,)
+        draw_from([case], options, LEVEL, rivals=False)
 
 
 def default(options):
@@ -405,7 +420,7 @@ def draw_from(cases, options, level, *, rivals=True):
                     rng = np.random.default_rng([draw, size, 3])
                     parts = [(side, rng.choice(len(side.size), size, replace=False)) for side in sides]
                     found.append(one_draw(drawn(parts), size, draw, rivals=rivals))
-                write(options.out, case, size, found, (level,))
+                write(options.out, case, size, found, level)
 
 
 def level(options):
@@ -414,14 +429,14 @@ def level(options):
         for name, (m, n) in NULL_SIZES.items():
             if name not in NULLS[case][1] or (options.only and name not in options.only):
                 continue
-            for draws in batches(options, case, name, 250):
+            for draws in batches(options, case, name, 250, DEFAULT):
                 whole, found = population(case, None), []
                 for draw in draws:
                     rows = np.random.default_rng([draw, m, n, 4]).choice(len(whole.size), m + n, replace=False)
                     if case.startswith("ordered"):  # each sample from the smallest outline to the largest
                         rows = np.concatenate([side[np.argsort(whole.size[side])] for side in (rows[:m], rows[m:])])
                     found.append(one_draw(drawn([(whole, rows)]), m, draw, rivals=False))
-                write(options.out, case, name, found, (LEVEL, 0.01))
+                write(options.out, case, name, found, DEFAULT)
 
 
 def rows_of(path):
@@ -432,13 +447,12 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-def write(path, case, size, found, levels):
+def write(path, case, size, found, level):
     """Add the counts of a batch of draws to those in the file."""
     keys = dict.fromkeys(key for one in found for key in one)
     # A part omitted in a draw counts as not rejected.
     new = [
         (case, *key, size, level, len(found), sum(one.get(key, 1) <= level * (1 + 1e-9) for one in found))
-        for level in levels
         for key in keys
     ]
     counts = {}
@@ -535,6 +549,18 @@ def found_by_default(rows):
     )
 
 
+def compared(known, anew):
+    """How the rates of the file compare with those of the present tests in cells drawn again, in words."""
+    gains = {key: cell["defaults"] - known[key]["defaults"] for key, cell in anew.items()}
+    low, high = min(gains, key=gains.get), max(gains, key=gains.get)
+    named = [f"{gains[key]:+.2f} (*{key[0]}*, {key[1]}, {key[2]})" for key in (low, high)]
+    form, scale = (np.mean([gain for key, gain in gains.items() if key[1] == test]) for test in ("form", "scale"))
+    return (
+        f"In {len(gains)} of the file's cells that were drawn again with the present tests, rates differ by "
+        f"{form:+.2f} on average for form and {round(scale, 2) + 0.0:+.2f} for scale, at most by {listed(named)}."
+    )
+
+
 def listed(words):
     """Words separated by commas and "and"."""
     return f"{', '.join(words[:-1])} and {words[-1]}"
@@ -552,21 +578,15 @@ def power_table(known, least=SOMETHING):
 
 
 def level_table(rows):
-    """Rejection rates without a difference, with Wilson intervals."""
-    lines = ["| nothing differs | m, n | runs | test | level 0.05 | level 0.01 |", "|---" * 6 + "|"]
-    counts = {}
+    """Rejection rates without a difference at the default level, with Wilson intervals."""
+    lines = [f"| nothing differs | m, n | runs | test | level {DEFAULT:g} |", "|---" * 5 + "|"]
     for row in rows:
         if row["method"] == "defaults":
-            cell = counts.setdefault((row["case"], row["size"], row["test"]), {})
-            hits, draws = cell.get(row["level"], (0, 0))
-            cell[row["level"]] = hits + int(row["rejected"]), draws + int(row["draws"])
-    for (case, size, test), cell in counts.items():
-        columns = []
-        for level, (hits, draws) in cell.items():
+            hits, draws = int(row["rejected"]), int(row["draws"])
             low, high = binomtest(hits, draws).proportion_ci(method="wilson")
-            inside = "" if low <= float(level) <= high else " **outside**"
-            columns.append(f"{hits / draws:.4f} ({low:.4f} to {high:.4f}){inside}")
-        lines.append(f"| {case} | {size} | {draws} | {test} | {' | '.join(columns)} |")
+            mark = " **above**" if low > DEFAULT else " **below**" if high < DEFAULT else ""
+            rate = f"{hits / draws:.4f} ({low:.4f} to {high:.4f}){mark}"
+            lines.append(f"| {row['case']} | {row['size']} | {draws} | {row['test']} | {rate} |")
     return "\n".join(lines)
 
 
@@ -592,6 +612,7 @@ def tables_of(folder):
         "power-regret": regret_table(known).replace("made: ", "synthetic: "),
         "power-bound": bound(known),
         "power-default": found_by_default(rows_of(folder / "power.csv")),
+        "power-again": compared(known, shares(folder / "power_again.csv")).replace("made: ", "synthetic: "),
         "power-level": level_table(rows_of(folder / "level.csv")),
     }
 
@@ -661,18 +682,20 @@ def draw(options):
 def main():
     """Run the requested command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("power", "default", "level", "tables", "draw"))
+    parser.add_argument("what", choices=("power", "default", "again", "level", "tables", "draw"))
     parser.add_argument("--cases", nargs="*", default=[""], help="parts of names of cases")
     parser.add_argument("--sizes", nargs="*", type=int, default=[10, 20, 40, 80, 160])
     parser.add_argument("--only", nargs="*", help="sizes of nulls, such as '20, 20'")
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=np.inf, help="end after so many, with code 3")
-    parser.add_argument("--out", type=Path, help="power.csv or level.csv beside this file")
+    parser.add_argument("--out", type=Path, help="power.csv, power_again.csv or level.csv beside this file")
     parser.add_argument("--figure", type=Path, default=Path("power.png"))
     options = parser.parse_args()
-    options.out = options.out or Path(__file__).with_name("level.csv" if options.what == "level" else "power.csv")
+    options.out = options.out or POWER.with_name(FILES.get(options.what, POWER.name))
     options.until = time.monotonic() + options.seconds
-    {"power": power, "default": default, "level": level, "tables": tables, "draw": draw}[options.what](options)
+    {"power": power, "default": default, "again": again, "level": level, "tables": tables, "draw": draw}[options.what](
+        options
+    )
 
 
 if __name__ == "__main__":

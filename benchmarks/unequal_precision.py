@@ -61,7 +61,15 @@ GROUPS: tuple[tuple[tuple[int, int | tuple[int, int]], ...], ...] = (
     ((3, 3), (8, 30), (8, 30)),
     ((8, 3), (4, 30), (4, 30)),
 )
-TRENDS = (((3, 30), (3, 30), (3, 3)), ((4, 30), (4, 20), (4, 10), (4, 3)), ((8, 30), (8, 30), (8, 30), (3, 3)))
+# The same at doses.
+TRENDS = (
+    ((0, 1, 2), ((3, 30), (3, 30), (3, 3))),
+    ((0, 1, 2, 3), ((4, 30), (4, 20), (4, 10), (4, 3))),
+    ((0, 1, 2, 3), ((8, 30), (8, 30), (8, 30), (3, 3))),
+    ((0, 1, 3, 10), ((4, 30), (4, 30), (4, 12), (2, 4))),
+    ((0, 1, 10), ((6, 20), (6, 20), (3, 3))),
+    ((0, 1, 5), ((5, 30), (5, 30), (1, 4))),
+)
 # Number of blocks, each with these groups.
 BLOCKED = ((4, ((1, 3), (1, 30))), (3, ((2, 4), (2, 40))), (2, ((4, 3), (4, 30))))
 # Few replicates of few and of many outlines, in equal numbers, where the weights are estimated worst.
@@ -81,12 +89,13 @@ def named(count: int, outlines: int | tuple[int, int]) -> str:
 
 def designs() -> Iterator[tuple[str, np.ndarray, Hypothesis]]:
     """Yield the name, numbers of outlines and hypothesis of every design."""
-    for groups in (*GROUPS, *TRENDS):
+    for doses, groups in (*((None, groups) for groups in GROUPS), *TRENDS):
         group = np.repeat(np.arange(len(groups)), [count for count, _ in groups])
-        columns = group[:, None] if groups in TRENDS else group[:, None] == np.arange(1, len(groups))
+        columns = group[:, None] == np.arange(1, len(groups)) if doses is None else np.array(doses)[group, None]
         name = ", ".join(named(*one) for one in groups)
         counts = np.concatenate([spread(*one) for one in groups])
-        yield f"doses: {name}" if groups in TRENDS else name, counts, Hypothesis(columns)
+        at = "" if doses is None else f"doses {', '.join(map(str, doses))}: "
+        yield at + name, counts, Hypothesis(columns)
     for blocks, groups in (*BLOCKED, *((1, groups) for groups in FEW)):
         group = np.tile(np.repeat(np.arange(2), [count for count, _ in groups]), blocks)
         name = ", ".join(named(*one) for one in groups)

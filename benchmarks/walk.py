@@ -4,8 +4,8 @@ Needs xdotool and a screen, possibly virtual as by ``xvfb-run -s "-screen 0 1280
 ``python benchmarks/walk.py powder|keys|groups|replicates|single|mask|many [--out FOLDER]``:
 
 - ``powder``: two images of 1.6 megapixels, to a folder for a paper; ``keys``: by keyboard only, from napari's menu;
-- ``groups``: nine images of three groups, from their names to the table of contrasts;
-- ``replicates``: three images of each of two groups, grouped by their names; ``many``: twelve of each;
+- ``replicates``: three images of each of two groups, grouped by their names; ``groups``: of each of three groups;
+  ``many``: twelve of each of two;
 - ``single``: one image, to its unusual outlines as layers;
 - ``mask``: a mask beside its image, to the queue of objects to review.
 
@@ -209,18 +209,6 @@ def by_keys(walk):
     print(trust.sentence.text(), trust.exceptions.text())
 
 
-def groups(walk):
-    """From nine images to the table of contrasts."""
-    bench, session = walk.bench, walk.bench.session
-    page = bench.pages["Images"]
-    fold = next(one for one in page.findChildren(QAbstractButton) if "columns from names" in one.text())
-    walk.click(fold, words="unfold")
-    walk.click(page.fill, lambda: len(session.design.groups()) == 3, "fill from names")
-    walk.key("alt+2", lambda: are_outlined(bench, 9), "outlines (Alt+2)")
-    walk.click(bench.next, lambda: session.comparison.answer is not None, "compare all groups")
-    print("\n".join(session.comparison.answer.sentences))
-
-
 def replicates(walk):
     """From images that are grouped by their names to the answer."""
     bench, session = walk.bench, walk.bench.session
@@ -276,7 +264,7 @@ def with_mask(viewer):
 WALKS = {
     "powder": (lambda viewer: viewer.open_sample(PLUGIN, "powder"), powder),
     "keys": (lambda viewer: viewer.open_sample(PLUGIN, "powder"), by_keys),
-    "groups": (fields, groups),
+    "groups": (fields, replicates),
     "replicates": (lambda viewer: simulated(viewer, 3), replicates),
     "many": (lambda viewer: simulated(viewer, 12), replicates),
     "single": (lambda viewer: viewer.add_image(samples.nuclei().a, name="image"), single),

@@ -126,6 +126,13 @@ def test_trees_hold_only_changed_values_and_round_trip():
     assert from_tree(Choice, changed(chosen)) == chosen
 
 
+@pytest.mark.parametrize("choice", [Settings(), Settings.paper(), Outlines(), Outlines(method="li", min_area=20)])
+def test_the_representation_is_the_shortest_call_that_makes_it(choice):
+    assert eval(repr(choice)) == choice
+    assert len(repr(choice)) < 300
+    assert repr(Outlines(method="li", min_area=20)) == "Outlines(method='li', min_area=20)"
+
+
 def test_unknown_names_are_reported_with_the_known_ones():
     with pytest.raises(ValueError, match="Choice has no option 'wdth'; the options are way, width, share"):
         from_tree(Choice, {"wdth": 3})

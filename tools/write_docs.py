@@ -463,7 +463,7 @@ BLOCKS = {
     "pictures": picture_table,
     **{
         name: of_power(name)
-        for name in ("power", "power-bound", "power-default", "power-draws", "power-level", "power-regret")
+        for name in ("power", *(f"power-{part}" for part in ("again", "bound", "default", "draws", "level", "regret")))
     },
     "real-data": real_rows,
     "reference": reference,

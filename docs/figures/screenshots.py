@@ -108,7 +108,6 @@ def draw_bench(out):
     viewer = opened()
     fields(viewer)
     bench = dock_of(viewer, "Shape bench")
-    bench.pages["Images"].fill.click()
     bench.show_page(1)
     while not bench.next.isEnabled():
         wait(milliseconds=100)

@@ -284,6 +284,12 @@ def changed(instance: Any) -> dict[str, Any]:
     return {name: value for name, value in tree(instance).items() if value != declared[name].default}
 
 
+def as_call(instance: Any) -> str:
+    """Return the call that makes an instance, for `__repr__`: with the parameters that differ from their defaults."""
+    given = ", ".join(f"{name}={value!r}" for name, value in changed(instance).items())
+    return f"{type(instance).__name__}({given})"
+
+
 def from_tree(cls: type[Choices], values: Values, called: str = "") -> Choices:
     """Construct the dataclass from values by name; missing ones keep their defaults.
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from curve_makers import blobs
@@ -140,6 +141,12 @@ def test_a_column_of_specimens_is_found_and_can_be_the_replicate():
     images = [Ensemble(part.curves, unit="µm", name=str(place)) for place, part in enumerate(split)]
     same = compare(images[:4], images[4:], QUICK)
     assert same.scale.p_value == pytest.approx(whole.scale.p_value, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["Plants", "plantID", "ImageNumber", "Metadata_Well", "FOV", "SITE no.", "rep 1"])
+def test_columns_of_replicates_are_found_by_any_word_of_their_names(name):
+    table = pd.DataFrame({name: np.arange(40) // 10, "plantation": np.arange(40) // 10, "note": 1})
+    assert answer.replicate_columns(table, table) == [(name, [4, 4])]
 
 
 def test_an_unknown_or_incomplete_column_of_replicates_is_an_error():

@@ -1,10 +1,13 @@
 """Couplings of scale and form: which the two tests of the row cannot see."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.comparison.coupling import coupling
 
 QUICK = Settings(landmarks=80, rank=8, permutations=199)
 
@@ -38,6 +41,19 @@ def test_a_coupling_in_one_sample_alone_is_found_beside_an_equal_row():
 
 def test_the_same_coupling_in_both_is_none():
     assert (compare(image(3, True), image(4, True), QUICK).coupling["p_adjusted"] > 0.05).all()
+
+
+def test_the_level_holds_if_size_and_roughness_depend_on_each_other_without_a_trend():
+    """Such as two kinds of outlines with opposite trends: rank correlations vary more than of independent pairs."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(300):
+        size, kind = rng.normal(size=80), rng.choice([-3, 3], size=80)
+        quantities = {"size": size, "elongation": rng.normal(size=80), "roughness": kind * size + rng.normal(size=80)}
+        pair = SimpleNamespace(
+            a=range(40), t=np.zeros(80), replicates=None, components=quantities, descriptors=np.zeros((80, 0))
+        )
+        found.append(coupling(pair).query("scale == 'size'")["p"].iloc[0])
+    assert 2 <= np.count_nonzero(np.array(found) <= 0.05) <= 26
 
 
 def test_replicates_are_compared_by_their_own_correlations():

@@ -337,6 +337,9 @@ def test_images_of_unequally_many_outlines_are_not_permuted():
     assert result.decided_by == "small-sample"
     assert "5 and 40 outlines in each are too unequal for a permutation" in result.undulation.approximation
     assert compare(many[:5], many[5:], QUICK).decided_by == "permutation"
+    design = pd.DataFrame({"group": ["few"] * 6 + ["many"] * 10})
+    words = " ".join(experiment([*few, *many], design, QUICK).warnings)
+    assert f"at most {engine.HIGHEST_RATE} of null designs were rejected" in words
     single = compare(few[:1], [*many] * 1, QUICK)
     assert (single.case, single.decided_by) == ("inconclusive", "permutation")
     assert "5 and 40 outlines per image are too unequal for a permutation of images" in single.inconclusive

@@ -59,6 +59,7 @@ def test_shares_of_too_few_curves_have_no_interval():
         found = component_shares(parts(total=m + 20), m, resamples=50)
         assert np.isfinite(found.share).all()
         assert (np.isfinite(found.interval) == known).all()
+        assert all((" to " in words) == known for words in found.in_words())
 
 
 def test_a_linear_map_changes_size_and_elongation_only():

@@ -465,6 +465,22 @@ def test_means_of_few_and_of_many_points_are_compared_at_the_level(m, n, of_a, o
     assert np.mean(rejected) <= stats.binom.isf(0.001, 600, 1.4 * 0.025) / 600
 
 
+def test_a_deviant_replicate_of_few_points_at_a_high_dose_is_no_trend():
+    """Without an error for unequal variances a deviant one of 14 is found to be a trend in 8 of 100 null designs."""
+    rng, counts = np.random.default_rng(0), np.repeat([30, 12, 4], [8, 4, 2])
+    hypothesis = Hypothesis(np.repeat([0.0, 1, 3, 10], [4, 4, 4, 2]))
+    spread, rejected = np.sqrt(0.3 / 0.7 + 1 / counts)[:, None], []
+    for shift in (False, True):
+        found = []
+        for _ in range(300):
+            means = spread * rng.normal(size=(14, 9)) + shift * 0.15 * np.asarray(hypothesis.columns)[:, None]
+            means[rng.integers(14)] += 5 * (1 - shift) * rng.normal(size=9)
+            found.append(small_sample_test(means, np.ones(9), hypothesis, counts).rejected(0.025))
+        rejected.append(np.mean(found))
+    assert rejected[0] <= 0.03
+    assert rejected[1] >= 0.6
+
+
 @pytest.mark.parametrize("count", [3, 6, 15])
 def test_a_precision_that_differs_by_just_the_largest_factor_is_permuted_for_any_number_of_replicates(count):
     hypothesis = Hypothesis(np.arange(2 * count) >= count)

@@ -12,6 +12,7 @@ import pytest
 from napari.components import ViewerModel
 from napari.utils.events import EventedModel, EventEmitter
 from npe2 import PluginManifest
+from qtpy.QtCore import QEventLoop
 from qtpy.QtWidgets import QFileDialog
 
 from curve_makers import blobs
@@ -170,11 +171,11 @@ def shared_dock(qapp, shared_file):
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
     dock = AnswerPage(viewer)
     set_choices(dock.session.choices, permutations=199, landmarks=50, rank=20)
-    task = dock.comparison
+    task, loop = dock.comparison, QEventLoop()
     for start in (task.run, lambda: task.save(shared_file)):
         start()
         while task.busy:
-            qapp.processEvents()
+            loop.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
     assert dock.state == "done"
     assert not task.unsaved
     yield dock

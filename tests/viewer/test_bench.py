@@ -313,9 +313,12 @@ def test_a_line_of_the_choices_leads_to_their_form(bench_of_two):
     assert bench_of_two.step == "Outlines"
     segment.request_page("Inspect")
     assert bench_of_two.pages["Outlines"].currentIndex() == 1
+    bench_of_two.show_page(STEPS.index("Images"))
+    bench_of_two.go_to_next()
+    assert bench_of_two.pages["Outlines"].currentIndex() == 0
 
 
-def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model, qtbot, shown):
+def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model, qtbot, shown, monkeypatch):
     session, page = bench.session, bench.pages["Images"]
     set_choices(session.choices, **QUICK, significance=0.05)
     page.refresh()
@@ -327,12 +330,13 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     assert all(one.pair.isHidden() for one in on_pairs)
     bench.show_page(0)
     before = session.design.rows()
-    page.pattern.setText("{group}-{replicate}")
-    press(page.fill, qtbot)
+    fill = next(entry for entry in page.table_menu.menu().actions() if "Fill from" in entry.text())
+    monkeypatch.setattr(QInputDialog, "getText", lambda *_, **__: ("{group}-{replicate}", True))
+    fill.trigger()
     assert "does not fit the pattern" in page.message.text()
     assert session.design.rows() == before
-    page.pattern.setText("{group}_{replicate}")
-    press(page.fill, qtbot)
+    monkeypatch.setattr(QInputDialog, "getText", lambda *_, **__: ("{group}_{replicate}", True))
+    fill.trigger()
     assert [one.pair.currentText() for one in on_pairs] == ["a and b"] * 2
     assert not any(one.pair.isHidden() for one in on_pairs)
     assert list(session.design.groups()) == ["a", "b", "c"]
@@ -800,6 +804,16 @@ def test_images_are_grouped_by_their_names_until_undone(model, qtbot):
     assert {name: len(own) for name, own in design.groups().items()} == {"ko": 3, "wt": 2}
     page.refresh()
     assert page.grouped.label.text() == "Grouped by names: ko (3), wt (2)."
+    before = [(layer.data, layer.name) for layer in model.layers]
+    model.layers.clear()
+    model.add_image(spots(4, rows=2), name="another")
+    page.refresh()
+    assert page.grouped.isHidden()
+    model.layers.clear()
+    for pixels, name in before:
+        model.add_image(pixels, name=name)
+    page.refresh()
+    assert page.grouped.label.text() == "Grouped by names: ko (3), wt (2)."
     press(page.grouped.button, qtbot)
     assert {name: len(own) for name, own in design.groups().items()} == {"A": 1, "B": 1}
     model.add_image(spots(3, rows=2), name="wt_03")
@@ -870,6 +884,8 @@ def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
     set_choices(session.choices, rank=9)
     qtbot.waitUntil(lambda: not page.stale.isHidden())
     assert page.run_button.isHidden()  # since *Run again* is shown
+    assert not page.picture.isEnabled()
+    assert not page.sentence.isEnabled()
 
 
 def test_choices_are_not_tried_with_too_few_images_and_a_failure_is_to_be_checked(bench, qtbot, model, monkeypatch):

@@ -141,7 +141,7 @@ def test_changes_outdate_an_inspection_until_undone(inspected, qtbot):
         back()
         qtbot.waitUntil(lambda: not out_of_date(dock))
     viewer.layers.remove(two)
-    assert "other layers are chosen" in out_of_date(dock)
+    assert "a layer was deleted" in out_of_date(dock)
     pressed(dock.stale.button, dock, qtbot)
     assert not out_of_date(dock)
     assert len(dock.result.ensembles) == 1

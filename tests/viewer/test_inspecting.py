@@ -180,7 +180,7 @@ def test_layers_are_not_kept_alive(pair, model, qtbot):
     qtbot.wait(100)
     gc.collect()
     assert [ref() for ref in dead] == [None, None]
-    assert pair.changed_since() == ["other layers are chosen"]
+    assert pair.changed_since() == ["a layer was deleted"]
     assert pair.b.chosen() is None
 
 

@@ -312,9 +312,6 @@ def test_every_page_of_the_bench_has_a_free_shortcut(bench, viewer, qtbot):
             assert set(by_tab) <= set(reached), (name, tab, set(by_tab) - set(reached))
             assert bench.next in reached
     bench.show_page(0)
-    (fill,) = [one for one in bench.pages["Images"].findChildren(Section) if "columns" in one.heading.text()]
-    press(fill.heading, qtbot)
-    assert len(in_sight(bench)) <= 12
     qtbot.keyClick(bench.window(), Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert bench.step == STEPS[1]
     assert bench.headings[STEPS[1]].hasFocus()

@@ -106,7 +106,7 @@ PAGES = {
 def lines_of(part: QWidget) -> list[str]:
     """Texts that a custom-painted widget draws on one line each."""
     if isinstance(part, ShareBar):
-        return part.lines()
+        return part.lines
     if isinstance(part, Histogram):
         return list(part.labels)
     return [" ".join(part.labels)] if isinstance(part, ColorBar) else []

@@ -122,6 +122,19 @@ def test_a_scale_bar_is_measured_in_pixels_of_a_layer_that_has_a_size(viewer, wi
     assert layer.scale.tolist() == [1, 0.2, 0.2]
 
 
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_a_scale_bar_goes_with_the_image_on_which_it_is_drawn(viewer, widget, qtbot, is_deleted):
+    one, two = (viewer.add_image(IMAGE, name=name) for name in ("one", "two"))
+    widget.layer.setCurrentText("one")
+    press(widget.draw, qtbot)
+    if is_deleted:
+        viewer.layers.remove(one)
+    else:
+        widget.layer.setCurrentText("two")
+    assert list(viewer.layers) == ([two] if is_deleted else [one, two])
+    assert widget.bar is None
+
+
 @pytest.fixture
 def opened(make_napari_viewer):
     """A viewer with a window, which can open files, and the form."""

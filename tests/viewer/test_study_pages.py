@@ -169,7 +169,7 @@ def test_one_press_reruns_an_outdated_study(smoothing_dock, model, qtbot):
         press(smoothing_dock.stale.button, qtbot)
     assert not out_of_date(smoothing_dock)
     model.layers.remove("three")
-    assert "other layers are chosen" in out_of_date(smoothing_dock)
+    assert "a layer was deleted" in out_of_date(smoothing_dock)
     assert smoothing_dock.stale.button.isEnabled()
     model.layers.remove("one")
     assert not smoothing_dock.stale.button.isEnabled()

@@ -80,12 +80,13 @@ _OWN_LEVEL = 0.01
 # Words in the names of columns that tell specimens apart, whose outlines are not independent.
 # fmt: off
 _REPLICATES = frozenset((
-    "replicate", "specimen", "individual", "subject", "animal", "mouse", "rat", "patient", "donor", "plant", "tree",
-    "leaf", "site", "plot", "dish", "well", "slide", "section", "field", "fov", "frame", "image", "position",
-    "plate", "batch",
+    "replicate", "rep", "specimen", "individual", "subject", "animal", "mouse", "rat", "fish", "embryo", "patient",
+    "donor", "person", "participant", "plant", "tree", "leaf", "fruit", "pod", "colony", "nest", "site", "plot",
+    "station", "locality", "core", "tray", "pot", "dish", "well", "slide", "section", "field", "fov", "tile", "frame",
+    "image", "position", "plate", "batch",
 ))
 # fmt: on
-_WORD = re.compile(r"[a-z]+")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # With fewer curves than this on one side, a missed difference means little.
 _MIN_CURVES_FOR_POWER = 30
 
@@ -404,7 +405,8 @@ def replicate_columns(*tables: "pd.DataFrame") -> list[tuple[str, list[int]]]:
     """
     found = []
     for name in tables[0].columns if tables else ():
-        if set(_WORD.findall(str(name).lower())) & _REPLICATES and all(name in table for table in tables):
+        words = {word.lower().removesuffix("s") for word in _WORD.findall(str(name))}
+        if words & _REPLICATES and all(name in table for table in tables):
             counts = [int(table[name].nunique()) for table in tables]
             if all(1 < count <= len(table) / 2 for count, table in zip(counts, tables, strict=True)):
                 found.append((str(name), counts))

@@ -6,7 +6,7 @@ The row compares the two margins: size and roughness may be independent in A and
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import stdtr
 
 from .._types import Index, Real
 from .quantity_tests import holm
@@ -20,8 +20,6 @@ Comparison = Any
 
 # With fewer outlines a rank correlation is hardly known.
 _MIN_OUTLINES = 10
-# Variance of the inverse hyperbolic tangent of a rank correlation of n independent pairs, times n - 3.
-_FIELLER = 1.06
 # Bands of coarse lobes in the descriptors.
 _COARSE = 5
 
@@ -31,8 +29,9 @@ def coupling(comparison: Comparison) -> "pd.DataFrame":
 
     Notes
     -----
-    Fisher's transformation of Spearman's correlations with the variance of Fieller, Hartley and Pearson (Biometrika 44,
-    1957), or Welch's test of those of the replicates. Ranks within samples do not depend on the margins.
+    Fisher's transformation of Spearman's correlations, by Welch's test with the variances of their influence functions,
+    which hold for any kind of dependence, or of those of the replicates. Ranks within samples do not depend on the
+    margins.
     """
     import pandas as pd
 
@@ -54,8 +53,8 @@ def coupling(comparison: Comparison) -> "pd.DataFrame":
             if not (usable & of_second).any() or not (usable & ~of_second).any():
                 continue
             if c.replicates is None:
-                error = np.sqrt((_FIELLER / (np.bincount(unit) - 3)).sum())
-                p = 2 * float(ndtr(-abs(z[1] - z[0]) / error))
+                sides = [_error_of(*(x[unit == one] for x in (c.components[scale], values))) for one in (0, 1)]
+                p = _welch_p(z[1] - z[0], np.array(sides), np.bincount(unit) - 3)
             else:
                 blocks = None if c.blocks is None else c.blocks[usable]
                 p = difference_of_replicates(z[usable], of_second[usable], blocks).p_value
@@ -76,6 +75,29 @@ def _transformed(one: Real, other: Real, unit: Index) -> Real:
             limit = 1 - 1 / len(x)
             found[place] = np.arctanh(np.clip(np.corrcoef(_ranks(x), _ranks(y))[0, 1], -limit, limit))
     return found
+
+
+def _error_of(one: Real, other: Real) -> float:
+    """Squared standard error of the inverse hyperbolic tangent of a rank correlation, from its influence function."""
+    count = len(one)
+    u, v = ((_ranks(x) - (count + 1) / 2) / count for x in (one, other))
+    influence = (u * v + _mean_above(u, v) + _mean_above(v, u)) / (u.std() * v.std())
+    limit = 1 - 1 / count
+    return float(influence.var(ddof=1) / (count - 1) / (1 - np.clip(np.corrcoef(u, v)[0, 1], -limit, limit) ** 2) ** 2)
+
+
+def _mean_above(u: Real, v: Real) -> Real:
+    """For each u, the sum of v over all points with at least this u, divided by the number of all points."""
+    order = np.argsort(u)
+    sums = v[order][::-1].cumsum()[::-1]
+    return np.asarray(sums[np.searchsorted(u[order], u)] / len(u))
+
+
+def _welch_p(difference: float, squared_errors: Real, freedom: Index) -> float:
+    """Two-sided p-value of the difference of two estimates with unequal errors."""
+    total = squared_errors.sum()
+    joint = total**2 / (squared_errors**2 / freedom).sum()
+    return float(2 * stdtr(joint, -abs(difference) / np.sqrt(total)))
 
 
 def _ranks(values: Real) -> Real:

@@ -10,6 +10,7 @@ from .._types import Real
 from ..words import counted
 from .border import NOTED, weights_in_words
 from .design import FEW_REPLICATES
+from .engine import HIGHEST_RATE
 from .hypotheses import HypothesisTests
 from .verdict import INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE
 
@@ -105,11 +106,13 @@ def warnings(result: Any) -> tuple[str, ...]:
         found.append(f"Not tested: {', '.join(parts)} ({reason}).")
     if result.unit == "pixel":
         found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
+    counts = result.groups.counts
     if (result.table["decided_by"] == SMALL_SAMPLE).any():
+        unequal = f"; with unequal numbers of outlines at most {HIGHEST_RATE} of null designs were rejected at 0.025"
         found.append(
-            "The small-sample test assumes that replicate means are Gaussian: one outlying replicate lowers its power."
+            "The small-sample test assumes that replicate means are Gaussian: one outlying replicate lowers its power"
+            f"{unequal if np.ptp(counts) else ''}."
         )
-    counts = np.bincount(result.groups.replicate)
     exchanged = ((result.table["decided_by"] == PERMUTATION) & (result.table["permuted"] != "curves")).any()
     equal = "Permuted replicates have equal weights, even those with few outlines"
     if (few := np.flatnonzero((counts < _MIN_OUTLINES) & (counts < np.median(counts) / 2))).size:

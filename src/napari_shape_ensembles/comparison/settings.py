@@ -6,7 +6,7 @@ from typing import Any, Literal
 from .. import parameters
 from ..checks import RandomState, seed_of, switch
 from ..mmd.kernel import PERMUTATIONS, SIGNIFICANCE
-from ..parameters import documented, parameter
+from ..parameters import as_call, documented, parameter
 from ..shapes.landmarks import LANDMARKS, Interpolation, Measure
 from ..shapes.registration import Choice
 from ..shapes.space import RANK, RegistrationKind
@@ -21,7 +21,7 @@ _MAX_PERMUTATIONS = 10_000_000
 
 
 @documented
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Settings:
     """Settings of a comparison. The defaults are the project's; `Settings.paper` gives the paper's own.
 
@@ -201,6 +201,8 @@ class Settings:
     register: InitVar[bool | None] = None
     normalize: InitVar[bool | None] = None
     random_state: InitVar[RandomState] = None
+
+    __repr__ = as_call
 
     def __post_init__(self, register: bool | None, normalize: bool | None, random_state: RandomState) -> None:
         if random_state is not None:

@@ -1,6 +1,7 @@
 """Shares of size, elongation, coarse form and roughness in a difference."""
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +33,13 @@ class Components(Sealed):
 
     share: Real
     interval: Real
+
+    def in_words(self) -> list[str]:
+        """Return the share of each component with its interval, if there is one."""
+        return [
+            f"{share:.0%}{f' ({low:.0%} to {high:.0%})' if isfinite(high) else ''}"
+            for share, (low, high) in zip(self.share, self.interval.T, strict=True)
+        ]
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot the share of each component, with its bootstrap interval, on axes, by default those of a new figure."""

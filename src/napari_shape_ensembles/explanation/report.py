@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from io import StringIO
-from math import isfinite
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -191,11 +190,7 @@ def estimates_table(result: Comparison) -> Table:
 
 
 def _share_table(explanation: Explanation) -> Table:
-    found = explanation.components
-    rows = [
-        (name, f"{share:.0%}{f' ({low:.0%} to {high:.0%})' if isfinite(high) else ''}")
-        for name, share, (low, high) in zip(COMPONENTS, found.share, found.interval.T, strict=True)
-    ]
+    rows = list(zip(COMPONENTS, explanation.components.in_words(), strict=True))
     return "Shares in the difference", ("component", "share, 95 % interval"), rows
 
 

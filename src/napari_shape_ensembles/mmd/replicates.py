@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc, fdtri
+from scipy.special import fdtrc, fdtri, stdtr
 
 from .._types import Index, Real
 from ..progress import cancellation_check
@@ -994,13 +994,19 @@ def small_sample_test(
     score would otherwise follow what varies in common between replicates. Between groups with unequal numbers of
     replicates the p-value is then at least half that of Welch's test of the scores (1951), with at most the degrees of
     freedom of groups as small as the smallest: the weights are estimated, and a deviant replicate of a small group
-    weighs too much. (`benchmarks/unequal_precision.py` measures its rates of rejection.)
+    weighs too much. Likewise that of a trend is at least a quarter of that with a standard error for unequal variances
+    (MacKinnon and White 1985; Bell and McCaffrey 2002): few replicates at a high dose have much leverage.
+    (`benchmarks/unequal_precision.py` measures its rates of rejection.)
 
     References
     ----------
     J. Läuter, "Exact t and F tests for analyzing studies with multiple endpoints", Biometrics 52 (1996) 964-970.
     J. Läuter, E. Glimm, S. Kropf, "Multivariate tests based on left-spherically distributed linear scores", Annals of
     Statistics 26 (1998) 1972-1988.
+    J. G. MacKinnon, H. White, "Some heteroskedasticity-consistent covariance matrix estimators with improved finite
+    sample properties", Journal of Econometrics 29 (1985) 305-325.
+    R. M. Bell, D. F. McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage samples",
+    Survey Methodology 28 (2002) 169-181.
     B. L. Welch, "On the comparison of several mean values: an alternative approach", Biometrika 38 (1951) 330-336.
 
     Examples
@@ -1043,18 +1049,37 @@ def small_sample_test(
     p_value = float(fdtrc(*freedom, f))
     if hypothesis.weights is not None and counts is not None:
         unweighted = (means[:, varies] / hypothesis.weights[:, None]) @ (direction * scale)
-        p_value = max(p_value, _welch_p(unweighted, given, counts) / 2)
+        p_value = max(p_value, _least_p_of_unequal_variances(unweighted, given, counts))
     return SmallSampleTest(p_value, float(f), freedom)
 
 
-def _welch_p(scores: Real, hypothesis: Hypothesis, counts: Index) -> float:
-    """p-value of Welch's test of groups of unequal size whose precision differs; 0 for other hypotheses."""
+def _least_p_of_unequal_variances(scores: Real, hypothesis: Hypothesis, counts: Index) -> float:
+    """Smallest p-value that scores may have whose variances differ, by tests that do not estimate them; 0 for any."""
+    if not precision_differs(hypothesis, counts):
+        return 0.0
     columns = np.asarray(hypothesis.columns, dtype=np.float64).reshape(len(scores), -1)
     group = np.unique(columns, axis=0, return_inverse=True)[1].ravel()
+    sizes, tested = np.bincount(group), hypothesis.tested.shape[1]
+    if tested == 1 and len(sizes) > 2:
+        return _sandwich_p(scores, hypothesis) / 4
+    only_groups = len(sizes) == tested + 1 and hypothesis.nuisance.shape[1] == 1
+    return _welch_p(scores, group) / 2 if only_groups and np.ptp(sizes) else 0.0
+
+
+def _sandwich_p(scores: Real, hypothesis: Hypothesis) -> float:
+    """p-value of one column by an error that holds for unequal variances (HC2), with Bell and McCaffrey's freedom."""
+    tested, nuisance = hypothesis.tested[:, 0], hypothesis.nuisance
+    rest = np.eye(len(scores)) - nuisance @ nuisance.T - np.outer(tested, tested)
+    shares = tested / np.sqrt(np.maximum(np.diag(rest), _TIE))
+    error = max(float(((shares * (rest @ scores)) ** 2).sum()), np.finfo(float).tiny)
+    form = rest * np.outer(shares, shares)
+    freedom = float(np.trace(form) ** 2 / (form**2).sum())
+    return float(2 * stdtr(freedom, -abs(tested @ scores) / np.sqrt(error)))
+
+
+def _welch_p(scores: Real, group: Index) -> float:
+    """p-value of Welch's test of groups."""
     sizes = np.bincount(group)
-    only_groups = len(sizes) == hypothesis.tested.shape[1] + 1 and hypothesis.nuisance.shape[1] == 1
-    if not only_groups or not np.ptp(sizes) or not precision_differs(hypothesis, counts):
-        return 0.0
     if sizes.min() < 2:
         return 1.0
     k, means = len(sizes), np.bincount(group, scores) / sizes

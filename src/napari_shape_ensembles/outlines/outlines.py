@@ -31,7 +31,7 @@ _TABLE = "outlines"
 
 
 @documented
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outlines(Recipe):
     """How an image becomes outlines: find objects, clean up and split, trace.
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import parameters
-from ..parameters import documented, parameter, parameters_of
+from ..parameters import as_call, documented, parameter, parameters_of
 from .units import length_unit
 
 Objects = Literal["bright", "dark"]
@@ -55,7 +55,7 @@ _MAX_ITERATIONS = 10_000
 
 
 @documented
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recipe:
     """All parameters from an image to its outlines, without the methods of `Outlines`; taken by the single steps.
 
@@ -424,6 +424,8 @@ class Recipe:
         if (pixel := self.pixel_scale) is not None:
             changes["pixel_size"] = pixel[0] / factor, pixel[1] / factor
         return replace(self, **changes)
+
+    __repr__ = as_call
 
     def changed(self) -> dict[str, Any]:
         """Return the parameters that differ from the defaults, for a readable record."""

@@ -450,7 +450,7 @@ class DesignTable(ComparedLayers):
         has_news = not (groups or self.is_named_by_hand) if event is None else event.type == "inserted"
         self.several &= bool(self.layers())  # begin anew once all images are replaced
         if not groups:
-            self.names = list(SIDES)  # forget the names of removed images
+            self.names, self.grouped_by = list(SIDES), ""  # forget the names of removed images
             self.unsaved = self.is_named_by_hand = False
         elif len(groups) > 1 and not all(name in groups for name in self.names):
             self.names = _with_letters_in_place(list(groups))[:2]  # the next group takes the place of a removed one

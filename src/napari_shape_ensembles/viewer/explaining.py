@@ -1,6 +1,5 @@
 """The explanation of a comparison: why A and B differ, computed in the background and cached for the same data."""
 
-import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -108,10 +107,6 @@ class ExplanationTask(Task[Explanation]):
             return []
         if self.comparison.result is not self.explained_comparison:
             return ["the later run failed"]
-        shown, layers = self.comparison.shown, self.choices.viewer.layers
-        run_inputs = None if shown is None else shown.run_inputs
-        if run_inputs is not None and any(ref() not in layers for ref in itertools.chain(*run_inputs.layers)):
-            return ["a layer was deleted"]
         return self.comparison.changed_since()
 
     def activate(self) -> None:

@@ -217,7 +217,7 @@ def _preamble(
     if isinstance(recipe.find, ObjectModel):
         lines += ["# the model has not been saved: save it in Segment curves, and enter the path of its file here"]
         recipe = replace(recipe, find="model.npz")
-    return [*lines, f"outlines = {_call('Outlines', recipe.changed().items())}"]
+    return [*lines, f"outlines = {recipe!r}"]
 
 
 def _image_lines(part: str, source: Source, file: str | None, ids: Ids, folder: Path | None) -> list[str]:

@@ -435,7 +435,11 @@ class Task(JobRunner, ABC, Generic[Result]):
         except ValueError as error:  # invalid choices
             return [str(error)]
         if list(map(set, then.layers)) != list(map(set, now.layers)):
-            return ["other layers are chosen"]
+            of_result = [ref() for ref in itertools.chain(*then.layers)]
+            gone = any(
+                layer is None or (isinstance(layer, Layer) and layer not in self.choices.layers) for layer in of_result
+            )
+            return ["a layer was deleted" if gone else "other layers are chosen"]
         before = dict(zip(itertools.chain(*then.layers), then.fingerprints, strict=True))
         moved: set[weakref.ref[Layer]] = set()  # layers that show another plane, where other curves are excluded
         for ref, plane in zip(itertools.chain(*then.layers), then.planes, strict=True):
@@ -497,7 +501,7 @@ class Task(JobRunner, ABC, Generic[Result]):
             chosen = []
         if chosen != self._last_layers:
             self._last_layers = chosen
-            if self.failed and not (self.has_result or self.busy):  # the error was about other layers
+            if self.failed and not self.busy:  # the error was about other layers
                 self.message, self.failed = self.leftover_message(), False
             if self._active:
                 self._watch_layers()

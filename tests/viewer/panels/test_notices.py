@@ -23,16 +23,20 @@ def test_a_notice_is_hidden_at_first_and_its_button_is_labeled(qtbot, kind):
         press(notice.button, qtbot)
 
 
-def test_up_to_three_changes_are_listed_with_plain_names(bare_dock, model, monkeypatch):
+def test_what_is_out_of_date_is_gray_with_up_to_three_changes_and_why_nothing_can_be_run(bare_dock, model, monkeypatch):
     changed = ["<b> was changed", "two", "three", "four", "five"]
     monkeypatch.setattr(bare_dock.task, "changed_since", lambda: changed)
-    monkeypatch.setattr(bare_dock.task, "blocking_reason", lambda: "no reason")
+    monkeypatch.setattr(bare_dock.task, "blocking_reason", lambda: "Open two images.")
     bare_dock.show_state()
-    assert bare_dock.stale.label.text().endswith("&lt;b&gt; was changed, two, three, and 2 more.")
+    assert bare_dock.stale.label.text().endswith("&lt;b&gt; was changed, two, three, and 2 more. Open two images.")
+    assert bare_dock.reason.isHidden()
+    assert not any(part.isEnabled() for part in bare_dock.findings)
     assert not bare_dock.stale.button.isEnabled()
     changed.clear()
     bare_dock.show_state()
     assert bare_dock.stale.isHidden()
+    assert not bare_dock.reason.isHidden()
+    assert all(part.isEnabled() for part in bare_dock.findings)
 
 
 def test_a_replaced_result_is_named(bare_dock):

@@ -71,7 +71,7 @@ def test_a_note_is_announced_once_and_hidden_if_empty(panel, qtbot):
 def test_slow_actions_are_enabled_unless_busy_or_inconclusive(panel, comparison):
     panel.show_result(DisplayedResult(comparison, None, {}))
     assert panel.check.isEnabled()
-    panel.show_state(busy=True, stale=False)
+    panel.show_state(busy=True)
     assert not panel.check.isEnabled()
     assert not panel.store.isEnabled()
     panel.show_result(DisplayedResult(replace(comparison, row_depends_on_archetype=True), None, {}))
@@ -79,14 +79,6 @@ def test_slow_actions_are_enabled_unless_busy_or_inconclusive(panel, comparison)
     assert not panel.check.isEnabled()
     assert panel.table.marked() == []
     assert "withheld" in panel.text()
-
-
-def test_only_outdated_results_are_grayed_out(panel, comparison):
-    panel.show_result(DisplayedResult(comparison, None, {}))
-    panel.show_state(busy=False, stale=True)
-    assert not panel.table.isEnabled()
-    panel.show_result(None)
-    assert panel.table.isEnabled()
 
 
 @pytest.mark.parametrize("case", TRUTH_TABLE)

@@ -92,6 +92,7 @@ class AnswerPage(TaskPage):
         self.reference = ReferencePanel(self)
         self.of_reference = Section("Compare with a reference", self.reference)
         self.settings_form = Form(session.choices.settings, folded=("Advanced",))
+        self.findings = self.verdict, self.checks, results.table
         self.recipe = ChoicesLine(self, "recipe")
         self.settings = Section("Settings", column(row(self.files), self.recipe, self.settings_form))
         notices = self.recover_notice, self.missing_images, self.excluded, self.picked_group, self.redraw, self.faults
@@ -190,7 +191,7 @@ class AnswerPage(TaskPage):
             self.color_by.setVisible(drawn is not None)
             if drawn is not None:
                 self.color_by.show_colors(task.color_by, task.percentile, drawn)
-        results.show_state(busy=task.busy, stale=not self.stale.isHidden())
+        results.show_state(busy=task.busy)
         for part in (self.row, self.numbers):
             part.setVisible(result is not None)
         self.of_reference.setVisible(result is None or self.of_reference.unfolded)
@@ -227,7 +228,6 @@ class AnswerPage(TaskPage):
         result, task = (None if running else self.result), self.explanation
         known = task.headline if task.explained_comparison is result else None
         self.verdict.show_headline(result, known, "" if running else self.comparison.message)
-        self.verdict.setEnabled(self.stale.isHidden())
 
     def _show_checks(self) -> None:
         """Show what the checks in the background have found: suspects above the answer, the rest below it."""
@@ -240,7 +240,6 @@ class AnswerPage(TaskPage):
         self.suspects.set_message("<br>".join(f"⚠ {escape(words)}" for words in looks) + link)
         self.checks.show_text(" ".join(said))
         self.checks.setToolTip(tip("\n".join([_CHECKS, *([] if result is None else result.checks.exceptions)])))
-        self.checks.setEnabled(self.stale.isHidden())
 
     def _inspect_suspects(self, title: str) -> None:
         """Show the page *Inspect*, and inspect the image with the most suspects."""

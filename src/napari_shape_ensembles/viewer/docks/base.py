@@ -138,6 +138,7 @@ class TaskPage(Page):
         self._forms: dict[str, Form[Any]] = {}
         self._shown_values: dict[str, Any] = {}  # values last set on the forms
         self._was_busy = False
+        self.findings: tuple[QWidget, ...] = ()  #: what states the result, gray while it is out of date
         self._invalid_reason = ""  # why the values of the forms are invalid
         self.link(self.session.choices.changed, self._show_choices)
         self.link(task.changed, self.show_state)
@@ -223,13 +224,14 @@ class TaskPage(Page):
         focused = QApplication.focusWidget()
         self.run_button.setEnabled(not (busy or reason))
         self._cancel_shortcut.setEnabled(busy)
-        self.reason.setText(reason)
-        self.reason.setVisible(bool(reason))
+        self.reason.show_text("" if changed else reason)
         for part in (self.cancel_button, self.progress, self.step):
             part.setVisible(busy)
         more = f", and {len(changed) - _MAX_LISTED} more" if len(changed) > _MAX_LISTED else ""
-        listed = escape(", ".join(changed[:_MAX_LISTED]), quote=False)
-        self.stale.set_message(f"<b>↻ Out of date:</b> {listed}{more}." if changed else "")
+        listed = escape(f"{', '.join(changed[:_MAX_LISTED])}{more}. {reason}".rstrip(), quote=False)
+        self.stale.set_message(f"<b>↻ Out of date:</b> {listed}" if changed else "")
+        for part in self.findings:
+            part.setEnabled(not changed)
         self.stale.button.setEnabled(self.run_button.isEnabled())
         if busy:
             self.show_progress(self.task.step)

@@ -191,6 +191,8 @@ class Bench(Page):
             self.session.segmentation.run()
         elif self.step == "Outlines":
             self.compare()
+        elif self.step == "Images":
+            self.show_part("Settings and preview")  # also if the other tab, *Inspect*, was shown last
         else:
             self.show_page(STEPS.index("Answer") if self.step == "Trust" else STEPS.index(self.step) + 1)
 

@@ -75,6 +75,10 @@ _PARTS_NOTE = (
     "Parts of one image are one replicate. To compare them within images, also enter the image in the column "
     "block. Delete the parts to restore the whole image."
 )
+_PATTERN_HELP = (
+    "Columns in braces, with the text between them:\n"
+    "{group}_{replicate}_{} reads ctrl_m3_f02 as group ctrl, replicate m3."
+)
 _PIXEL_COLUMN = "pixel"
 _COLUMN_TOOLTIPS = {
     IMAGE: "Layers that can be compared.",
@@ -110,16 +114,6 @@ class ImagesPage(Page):
         self.table.filled.connect(self._write)
         self.table.pasted.connect(self._paste)
         self.table.layers_dropped.connect(self._group_with)
-        self.pattern = QLineEdit(self.design.pattern)
-        with_label_font(self.pattern)
-        self.pattern.setToolTip(
-            "Pattern to read names: columns in braces, with the text between them. {group}_{replicate}_{} reads "
-            "ctrl_m3_f02 as group ctrl, replicate m3."
-        )
-        self.pattern.setAccessibleName("Pattern of the names")
-        self.pattern.returnPressed.connect(self._fill_from_names)
-        self.fill = button("Fill from &names", "Fill columns from the names of the layers by the pattern")
-        self.fill.clicked.connect(self._fill_from_names)
         self.tour = button("Take a to&ur", "Walk through the five pages with a sample pair, in two minutes")
         self.tour.clicked.connect(self._request_tour)
         self.dialogs = Dialogs(self, self.session, self.session.design_work.post_message)
@@ -131,12 +125,13 @@ class ImagesPage(Page):
         self.split.menu().triggered.connect(self._split)
         self.split.setStyleSheet("padding: 3px 18px 3px 6px;")
         own: Entries = {
+            "Fill from &names …": (self._fill_from_names, "Fill columns from the names of the layers by a pattern"),
             "S&wap the first two groups": (self.design.swap, "The first group becomes the second"),
             "A&dd column …": (self._add, "Add a covariate, such as dose or day; numbers are tested as a trend"),
         }
         judged: Entries = {"Compare with a &reference …": (self.dialogs.open, "Judge each image by a saved reference")}
         tour = {"&Take a tour": (self._request_tour, "Walk through the five pages")}
-        tooltip = "Swap the first two groups, add a column, open the table from a file, or save it; take a tour"
+        tooltip = "Fill the table from names or a file, save it, swap the first two groups, add a column; take a tour"
         self.table_menu = menu_button("Ta&ble", tooltip, {**own, **self.dialogs.table_entries(), **judged, **tour})
         self.reason, self.warnings, self.message = wrapped_label(), wrapped_label(), wrapped_label()
         self.warnings.hide()  # until there is one: an empty label takes the height of a line
@@ -158,13 +153,12 @@ class ImagesPage(Page):
         self._pair: tuple[Ref, Ref] | None = None  # an image, and its mask or labels
         self._contents: list[Ref] = []  # images that contain labels
         self._sizes: list[tuple[Ref, Calibration]] = []  # layers without a pixel size, and those of their files
-        names = Section("Fill columns from names", column(row(self.pattern, self.fill, grows=self.pattern)))
         self.pixels = Section("Pixel size from a file", column())
         self.pixels.toggled.connect(self._create_pixel_size)
         notices = self.grouped, self.picked_group, self.pooled, self.divided, self.mask, self.as_labels, self.in_files
         said = *notices, self.reason, self.message, self.warnings
         buttons = row(self.split, self.table_menu)
-        scrolling(self, self.table, buttons, *said, names, self.pixels, self.tour, grows=self.table)
+        scrolling(self, self.table, buttons, *said, self.pixels, self.tour, grows=self.table)
         for signal in (self.design.changed, self.design.calibrated):
             self.link(signal, self._schedule_refresh)
         self.link(self.session.design_work.message_posted, self._show_message)
@@ -374,7 +368,9 @@ class ImagesPage(Page):
         self._run_action(partial(self.design.paste, text, first, max(place - 1, 0)))
 
     def _fill_from_names(self) -> None:
-        self._run_action(partial(self.design.fill, self.pattern.text()))
+        pattern, chosen = QInputDialog.getText(self, "Fill from names", _PATTERN_HELP, text=self.design.pattern)
+        if chosen:
+            self._run_action(partial(self.design.fill, pattern))
 
     def _run_action(self, action: "partial[None]") -> None:
         self.message.setText("")

@@ -62,6 +62,7 @@ class InspectCurves(TaskPage):
         inner = column(top_row := QWidget(), self.recipe, self.buttons())
         top_row.setLayout(top)
         self.chosen, self._folded = Section("Question and layers", inner, folded=False), False
+        self.findings = self.verdict, self.ranked_with, self.score_row
         state = self.reason, self.step, self.progress, self.stale, self.verdict, self.ranked_with
         below = self.queue, self.message, self.as_labels, self.score_row, self.again_button, self.verdict_again
         scrolling(self, self.chosen, *state, *below, grows=self.queue)

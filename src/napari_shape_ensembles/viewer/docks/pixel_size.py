@@ -1,5 +1,6 @@
 """The widget *Pixel size*: shows a layer's pixel size, reads it from its file or a scale bar, and sets it."""
 
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,7 @@ class PixelSize(QWidget):
         self._dims, self._layers = viewer.dims, viewer.layers
         self._chosen = ChosenLayer(viewer, lambda layer: isinstance(layer, ACCEPTED) and not is_own(layer))
         self.bar: Shapes | None = None  # a line that the user draws along the scale bar
+        self._measured: weakref.ref[Layer] | None = None  # the layer on which it is drawn
         self.layer = LayerChoice(self._chosen, "Image, labels or shapes whose pixel size is set.")
         self.form = magicgui(_entered, call_button=False, **_CONTROLS)
         self.form.native.setParent(self)  # its controls stand in the rows below; it goes with this widget
@@ -105,6 +107,8 @@ class PixelSize(QWidget):
         """Show the chosen layer and its current pixel size."""
         self.layer.refresh()
         layer = self._chosen.chosen()
+        if self.bar is not None and self._measured is not None and self._measured() is not layer:
+            self._remove_bar()
         self.form.enabled = layer is not None
         self.read.setEnabled(layer is not None)
         self.apply.setEnabled(layer is not None)
@@ -148,6 +152,7 @@ class PixelSize(QWidget):
             return
         self._remove_bar()
         place = {name: getattr(layer, name) for name in ("scale", "translate", "rotate", "shear", "affine", "units")}
+        self._measured = weakref.ref(layer)
         self.bar = Shapes(ndim=layer.ndim, edge_color="yellow", edge_width=1, **place)
         name_after(self.bar, layer, "scale bar")
         OWN.add(self.bar)  # so that it is not offered for comparison

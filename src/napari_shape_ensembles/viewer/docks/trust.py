@@ -34,6 +34,7 @@ class TrustPage(TaskPage):
         self.pair = PairChoice(self)
         state = self.pair, self.reason, self.step, self.progress, self.stale, self.message
         said = self.sentence, self.exceptions
+        self.findings = *said, self.picture
         self.line = ChoicesLine(self, "recipe", "settings")
         scrolling(self, *said, self.buttons(), *state, self.picture, self.position, self.notes, self.line)
         self.attach()

@@ -1,5 +1,6 @@
 """The page *Why* of the bench: what a difference consists of, and the learned shape space."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from ...explanation.swaps import swap_sentences
 from ..explaining import same_data
 from ..panels.explanation import ExplanationPanel
 from ..panels.shape_explorer import ShapeExplorer
-from ..panels.widgets import Section, button, column, scrolling, wrapped_label
+from ..panels.widgets import Section, button, column, scrolling, single_shot_timer, wrapped_label
 from ..session import Session
 from .base import PairChoice, TaskPage
 
@@ -56,7 +57,10 @@ class WhyPage(TaskPage):
         self.folded_explorer.toggled.connect(self._fill_unfolded)
         self._modes: object = None  # which the explorer shows
         above = self.pair, self.reason, self.compare, self.stale, self.buttons(), self.step, self.progress, self.panel
-        scrolling(self, *above, self.folded_explorer, self.folded_control, self.save_report, self.status)
+        parts = *above, self.folded_explorer, self.folded_control, self.save_report, self.status
+        self._control_timer = single_shot_timer(
+            self, partial(scrolling(self, *parts).ensureWidgetVisible, self.controlled)
+        )
         self.attach()
 
     def _show_mode(self, mode: int) -> None:
@@ -99,8 +103,9 @@ class WhyPage(TaskPage):
         self.folded_control.setVisible(explanation is not None)
         self.control.setEnabled(not task.busy)
         swapped = swap_sentences(task.swaps, explanation.comparison.names) if explanation and task.swaps else ()
-        self.controlled.setText("\n".join(swapped))
-        self.controlled.setVisible(bool(swapped))
+        if swapped and not self.controlled.text():  # below the fold
+            self._control_timer.start()
+        self.controlled.show_text("\n".join(swapped))
         self._fill_unfolded()
         shown = self.panel.explanation
         if explanation is None:

@@ -215,31 +215,28 @@ class ShareBar(Drawing):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._parts: list[tuple[str, float, tuple[float, float]]] = []
+        self._shares: Sequence[float] = ()
+        self.lines: list[str] = []  #: of the legend below the bar
         self.setToolTip(
             "Share of each component in the squared MMD of all four, with its 95 % bootstrap interval; dimensionless."
         )
 
-    def show_shares(self, parts: list[tuple[str, float, tuple[float, float]]]) -> None:
-        self._parts = parts
+    def show_shares(self, shares: Sequence[float], lines: list[str]) -> None:
+        self._shares, self.lines = shares, lines
         self.updateGeometry()
         self.update()
 
-    def lines(self) -> list[str]:
-        """Return the lines of the legend below the bar."""
-        return [f"{name} {share:.0%} ({low:.0%} to {high:.0%})" for name, share, (low, high) in self._parts]
-
     def sizeHint(self) -> QSize:
         metrics = self.fontMetrics()
-        widest = max((metrics.horizontalAdvance(line) for line in self.lines()), default=0)
-        return QSize(22 + widest, 26 + len(self._parts) * (metrics.height() + 2))
+        widest = max((metrics.horizontalAdvance(line) for line in self.lines), default=0)
+        return QSize(22 + widest, 26 + len(self.lines) * (metrics.height() + 2))
 
     minimumSizeHint = sizeHint
 
     def draw(self, painter: QPainter) -> None:
         ink = self.palette().windowText().color()
         left, line = 1.0, self.fontMetrics().height() + 2
-        for i, ((_, share, _), words) in enumerate(zip(self._parts, self.lines(), strict=True)):
+        for i, (share, words) in enumerate(zip(self._shares, self.lines, strict=True)):
             painter.setPen(ink)
             painter.setBrush(QBrush(ink, self._FILLS[i % 4]))
             painter.drawRect(QRectF(left, 1, share * (self.width() - 2), 18))

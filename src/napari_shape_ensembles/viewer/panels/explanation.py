@@ -108,8 +108,8 @@ class ExplanationPanel(SteadyTabs):
         self.table.setRowCount(0)
         self.update_sentences(explanation)
         found = explanation.components
-        parts = zip(COMPONENTS, found.share, found.interval.T, strict=True)
-        self.shares.show_shares([(name, float(share), (float(i[0]), float(i[1]))) for name, share, i in parts])
+        lines = [f"{name} {words}" for name, words in zip(COMPONENTS, found.in_words(), strict=True)]
+        self.shares.show_shares(found.share.tolist(), lines)
         result = explanation.comparison
         self.shares.setVisible(result.undulation.rejected or result.scale.rejected)
 
@@ -234,7 +234,7 @@ class ExplanationPanel(SteadyTabs):
         self.others.show_sentences([])
         self.picture.hide()
         self.further.hide()
-        self.shares.show_shares([])
+        self.shares.show_shares([], [])
         self.table.setRowCount(0)
         self.mode_canvas.show_shapes([])
         self.densities.show_samples(np.zeros(1), np.zeros(1))

@@ -70,11 +70,10 @@ class ResultsPanel(QWidget):
         if sentence:
             self.note_shown.emit()
 
-    def show_state(self, *, busy: bool, stale: bool) -> None:
-        """Disable long-running actions while busy, and gray out a result that is out of date."""
+    def show_state(self, *, busy: bool) -> None:
+        """Disable long-running actions while busy."""
         self.store.setEnabled(not busy)
         self.check.setEnabled(self._checkable and not busy)
-        self.table.setEnabled(not stale)
 
     def show_result(self, shown: DisplayedResult | None) -> None:
         """Show the case, statistics and warnings of a comparison, or nothing."""
@@ -114,7 +113,7 @@ class ResultsPanel(QWidget):
         for label, text in words:
             label.setText(text)
             label.setVisible(bool(text))
-        self.show_state(busy=False, stale=False)
+        self.show_state(busy=False)
 
     def text(self) -> str:
         return "\n".join(label.text() for label in (self.warnings, self.tests, self.details))
