@@ -79,7 +79,9 @@ def alike(lobes, height):
     return [(0.9 + 0.02 * k) * (1 + height * np.cos(lobes * around)) for k in range(16)]
 
 
-@pytest.mark.parametrize(("lobes", "height", "stretch"), [(3, 0, 1), (3, 0, 2), (3, 0.25, 1), (5, 0.35, 1), (2, 0.4, 1)])
+@pytest.mark.parametrize(
+    ("lobes", "height", "stretch"), [(3, 0, 1), (3, 0, 2), (3, 0.25, 1), (5, 0.35, 1), (2, 0.4, 1)]
+)
 def test_without_an_image_a_form_that_all_objects_have_is_not_suspicious(lobes, height, stretch):
     radii = np.stack(alike(lobes, height))
     score = [rank_suspects(drawn_in_a_grid(size * radii, stretch))["score"] for size in (4, 8, 16, 40)]
