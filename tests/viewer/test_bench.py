@@ -488,7 +488,7 @@ def test_the_groups_that_are_a_and_b_have_their_colors_and_are_swapped_in_the_me
     assert table.item(4, 1).icon().isNull()
     before = bench.session.design.sides()
     entries = {one.text().replace("&", ""): one for one in page.table_menu.menu().actions()}
-    of_table = ["Swap the first two groups", "Add column …", "Open table …", "Save table …"]
+    of_table = ["Fill from names …", "Swap the first two groups", "Add column …", "Open table …", "Save table …"]
     assert list(entries) == [*of_table, "Compare with a reference …", "Take a tour"]
     entries["Swap the first two groups"].trigger()
     assert bench.session.design.sides() == before[::-1]
