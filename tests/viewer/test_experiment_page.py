@@ -232,6 +232,8 @@ def test_covariates_interactions_and_restoring_a_result(model, qtbot, tmp_path, 
     other.layers["image 3"].refresh()
     other.layers["image 3"].events.data()
     qtbot.waitUntil(lambda: "image 3 was changed" in third.stale.label.text())
+    assert not third.groups.sentences.isEnabled()
+    assert not third.groups.table.isEnabled()
     session.detach(session.comparison)
     again.detach(again.comparison)
 

@@ -135,6 +135,20 @@ def test_a_scale_bar_goes_with_the_image_on_which_it_is_drawn(viewer, widget, qt
     assert widget.bar is None
 
 
+@pytest.mark.parametrize("change", [{"scale": (0.5, 0.5)}, {"units": ("um", "um")}])
+def test_a_scale_bar_in_pixels_of_another_size_is_removed(viewer, widget, qtbot, change):
+    one, two = (viewer.add_image(IMAGE, name=name) for name in ("one", "two"))
+    widget.layer.setCurrentText("one")
+    press(widget.draw, qtbot)
+    two.scale = (3, 3)
+    one.name = "renamed"
+    assert widget.bar in viewer.layers
+    for name, value in change.items():
+        setattr(one, name, value)
+    assert list(viewer.layers) == [one, two]
+    assert widget.bar is None
+
+
 @pytest.fixture
 def opened(make_napari_viewer):
     """A viewer with a window, which can open files, and the form."""

@@ -165,9 +165,11 @@ def test_one_press_reruns_an_outdated_study(smoothing_dock, model, qtbot):
     assert '"Smooth each image as a whole" was changed' in out_of_date(smoothing_dock)
     choose_several(smoothing_dock, ["one", "three"], ["two"])
     assert "other layers are chosen" in out_of_date(smoothing_dock)
+    assert not smoothing_dock.answer.isEnabled()
     with qtbot.waitSignal(smoothing_dock.finished):
         press(smoothing_dock.stale.button, qtbot)
     assert not out_of_date(smoothing_dock)
+    assert smoothing_dock.answer.isEnabled()
     model.layers.remove("three")
     assert "a layer was deleted" in out_of_date(smoothing_dock)
     assert smoothing_dock.stale.button.isEnabled()

@@ -253,6 +253,15 @@ def test_an_existing_result_is_used_reported_as_outdated_and_renewed(beside, fin
     assert not out_of_date(beside)
 
 
+def test_an_explanation_is_gray_while_it_is_out_of_date(explained, monkeypatch):
+    said = explained.panel.sentences, explained.panel.shares
+    for changed in (["rank was 20 and is 21"], []):
+        monkeypatch.setattr(explained.task, "changed_since", lambda words=changed: words)
+        explained.show_state()
+        assert bool(out_of_date(explained)) is bool(changed)
+        assert [one.isEnabled() for one in said] == [not changed] * 2
+
+
 def test_changes_are_reported_while_compare_shapes_is_closed(dock, viewer, qtbot):
     set_choices(dock.session.choices, rank=20)
     run(dock, qtbot)

@@ -92,7 +92,7 @@ class AnswerPage(TaskPage):
         self.reference = ReferencePanel(self)
         self.of_reference = Section("Compare with a reference", self.reference)
         self.settings_form = Form(session.choices.settings, folded=("Advanced",))
-        self.findings = self.verdict, self.checks, results.table
+        self.findings = self.verdict, self.verdict.tested, self.checks, results.table, results.tests, results.details
         self.recipe = ChoicesLine(self, "recipe")
         self.settings = Section("Settings", column(row(self.files), self.recipe, self.settings_form))
         notices = self.recover_notice, self.missing_images, self.excluded, self.picked_group, self.redraw, self.faults
@@ -201,8 +201,9 @@ class AnswerPage(TaskPage):
         self.paper.setEnabled(not self.busy)
         if several := task.is_described:
             if self.groups is None:
-                self.groups = GroupsPanel(self)
-                self._place_of_groups.layout().addWidget(self.groups)
+                groups = self.groups = GroupsPanel(self)
+                self.findings += groups.sentences, groups.table, groups.contrasts
+                self._place_of_groups.layout().addWidget(groups)
             self.groups.show_answer()
         self._place_of_groups.setVisible(several)
         self.faults.set_message("" if task.running else task.withheld)

@@ -107,7 +107,7 @@ class PixelSize(QWidget):
         """Show the chosen layer and its current pixel size."""
         self.layer.refresh()
         layer = self._chosen.chosen()
-        if self.bar is not None and self._measured is not None and self._measured() is not layer:
+        if self.bar is not None and not self._is_drawn_on(layer, self.bar):
             self._remove_bar()
         self.form.enabled = layer is not None
         self.read.setEnabled(layer is not None)
@@ -173,6 +173,12 @@ class PixelSize(QWidget):
             self.width.setValue(self.length.value() / pixels)
         todo = "Press Set to use it." if self.length.value() else "Enter its length and unit."
         self.message.setText(f"Scale bar of {pixels:.4g} pixels. {todo}")
+
+    def _is_drawn_on(self, layer: Layer | None, bar: Shapes) -> bool:
+        """Whether a scale bar is drawn on this layer, whose pixel size is still that of the bar."""
+        if layer is None or self._measured is None or self._measured() is not layer:
+            return False
+        return np.array_equal(layer.scale, bar.scale) and layer.units == bar.units
 
     def _remove_bar(self) -> None:
         if self.bar is not None and self.bar in self._layers:

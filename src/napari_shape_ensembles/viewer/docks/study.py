@@ -80,6 +80,7 @@ class StudyPage(TaskPage):
         self._redraw_timer.setInterval(_REDRAW_MS)
         self._progress_timer.setInterval(_PROGRESS_MS)
         state = self.reason, self.step, self.progress, self.stale, self.excluded, self.answer
+        self.findings = (self.answer,)
         self.line = ChoicesLine(self, "recipe", "settings")
         used = *own, self.line
         scrolling(self, rows, self.buttons(), *state, *used, self.shown_row, self.view, self.picked, grows=self.view)

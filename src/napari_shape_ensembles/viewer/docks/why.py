@@ -56,6 +56,7 @@ class WhyPage(TaskPage):
         self.folded_explorer = Section("Explore the shape space", self.explorer)
         self.folded_explorer.toggled.connect(self._fill_unfolded)
         self._modes: object = None  # which the explorer shows
+        self.findings = self.panel.sentences, self.panel.shares, self.panel.others, self.controlled
         above = self.pair, self.reason, self.compare, self.stale, self.buttons(), self.step, self.progress, self.panel
         parts = *above, self.folded_explorer, self.folded_control, self.save_report, self.status
         self._control_timer = single_shot_timer(
