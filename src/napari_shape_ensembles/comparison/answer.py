@@ -86,7 +86,7 @@ _REPLICATES = frozenset((
     "image", "position", "plate", "batch",
 ))
 # fmt: on
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_WORD = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+")
 # With fewer curves than this on one side, a missed difference means little.
 _MIN_CURVES_FOR_POWER = 30
 
