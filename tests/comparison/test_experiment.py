@@ -25,7 +25,7 @@ from napari_shape_ensembles import (
 )
 from napari_shape_ensembles.comparison import engine
 from napari_shape_ensembles.comparison.precision import at_one_precision
-from napari_shape_ensembles.comparison.quantities import LOBES, lobes
+from napari_shape_ensembles.comparison.quantities import BENDS, LOBES, lobes
 from napari_shape_ensembles.comparison.replicate_quantities import t_test_power
 from napari_shape_ensembles.comparison.saved import EXPERIMENT, read_view
 from napari_shape_ensembles.io import rerun
@@ -687,7 +687,7 @@ def test_lobes_do_not_change_with_scaling_and_stretching():
     plain, larger, stretched = (
         lobes([Ensemble([curve * by for curve in one.curves], unit="µm")], QUICK) for by in (1, 2, [2, 1])
     )
-    assert tuple(plain) == (*LOBES, "lobes")
+    assert tuple(plain) == (*LOBES, "lobes", *BENDS)
     for name in plain:
         np.testing.assert_allclose(larger[name], plain[name], atol=1e-6)
     for name in LOBES[1:]:

@@ -5,12 +5,13 @@ import re
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from scipy.stats import median_abs_deviation
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, unusual_outlines
 from napari_shape_ensembles.comparison.colorings import COLORINGS, with_names
 from napari_shape_ensembles.comparison.outline_table import outline_table
-from napari_shape_ensembles.comparison.quantities import LOBES
+from napari_shape_ensembles.comparison.quantities import BENDS, LOBES
 from napari_shape_ensembles.comparison.unusual import distance_columns, unusual_columns
 
 QUICK = Settings(landmarks=60, rank=10, permutations=99)
@@ -70,15 +71,25 @@ def test_an_elongated_outline_has_no_unusual_form(outlines):
 
 
 def test_unusual_form_is_the_mean_distance_of_the_seven_nearest(result):
-    amplitudes = np.exp(np.stack([result.measured[name] for name in LOBES], axis=1))
-    expected = np.sort(cdist(amplitudes, amplitudes), axis=1)[:, 1:8].mean(axis=1)
+    forms = np.exp(np.stack([result.measured[name] for name in (*LOBES, *BENDS)], axis=1))
+    forms /= median_abs_deviation(forms, scale="normal")
+    expected = np.sort(cdist(forms, forms), axis=1)[:, 1:8].mean(axis=1)
     np.testing.assert_allclose(result.outlines["unusual_form"], expected, rtol=1e-9)
+
+
+def test_a_spike_or_a_cut_is_unusual_where_waves_are_as_high():
+    """Amplitudes of the waves are those of the other outlines; they meet in phase in one place, as at a spike."""
+    u, k = 2 * np.pi * np.arange(240) / 240, np.arange(2, 13)[:, None]
+    phases = np.random.default_rng(2).uniform(0, 2 * np.pi, (60, len(k), 1))
+    phases[:2] = [[[0]], [[np.pi]]]
+    radius = 1 + 0.03 * np.cos(k * u + phases).sum(axis=1)
+    table = unusual_outlines(Ensemble(list(np.stack([radius * np.cos(u), radius * np.sin(u)], axis=-1))))
+    assert {0, 1} == set(table["unusual_form"].nlargest(2).index)
 
 
 def test_of_many_outlines_a_sample_is_searched():
     rng = np.random.default_rng(0)
-    names = ("size", "elongation", *(f"lobes {k}" for k in ("1", "2", "3", "4", "5", "6-8", "9-13", "14-24", "25-60")))
-    measured = {name: rng.normal(size=6000) for name in names}
+    measured = {name: rng.normal(size=6000) for name in ("size", "elongation", *LOBES, *BENDS)}
     measured["lobes 2"][17] = 8
     columns = unusual_columns(measured)
     assert columns["unusual_form"].argmax() == 17

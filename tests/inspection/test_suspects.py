@@ -59,6 +59,42 @@ def test_faultless_objects_have_no_reasons():
     assert (rank_suspects(labels)["reasons"] == "").all()
 
 
+def drawn_in_a_grid(radii, stretch=1.0):
+    """Labels of objects with a radius by direction each, turned at random."""
+    rng, side = np.random.default_rng(0), int(2.6 * stretch * np.max(radii))
+    rows, columns = np.indices((side, side)) - side / 2
+    labels = np.zeros((4 * side, 4 * side), dtype=int)
+    for place, radius in enumerate(radii):
+        turn = rng.uniform(0, 2 * np.pi)
+        y, x = rows * np.cos(turn) - columns * np.sin(turn), rows * np.sin(turn) + columns * np.cos(turn)
+        y, x = y * stretch, x / stretch
+        around = np.interp(np.arctan2(y, x), np.linspace(-np.pi, np.pi, 361), radius)
+        labels[place // 4 * side :, place % 4 * side :][:side, :side][np.hypot(y, x) < around] = place + 1
+    return labels
+
+
+def alike(lobes, height):
+    """Sixteen radii by direction, of one form and nearly one size about 1."""
+    around = np.linspace(-np.pi, np.pi, 361)
+    return [(0.9 + 0.02 * k) * (1 + height * np.cos(lobes * around)) for k in range(16)]
+
+
+@pytest.mark.parametrize(
+    ("lobes", "height", "stretch"), [(3, 0, 1), (3, 0, 2), (3, 0.25, 1), (5, 0.35, 1), (2, 0.4, 1)]
+)
+def test_without_an_image_a_form_that_all_objects_have_is_not_suspicious(lobes, height, stretch):
+    radii = np.stack(alike(lobes, height))
+    score = [rank_suspects(drawn_in_a_grid(size * radii, stretch))["score"] for size in (4, 8, 16, 40)]
+    assert (np.concatenate(score) >= 0.5).mean() <= 0.05
+
+
+@pytest.mark.parametrize("size", [16, 40])
+def test_without_an_image_one_of_another_form_is(size):
+    radii = size * np.stack(alike(3, 0.25))
+    radii[6] *= 1 - 0.6 * np.exp(-(np.linspace(-np.pi, np.pi, 361) ** 2) / 0.1)
+    assert rank_suspects(drawn_in_a_grid(radii))["label"][0] == 7
+
+
 @pytest.mark.parametrize("dtype", [float, np.uint8, np.uint16])
 @pytest.mark.parametrize("function", [rank_suspects, missing_objects, partial(Ticks().add, verdicts={1: "wrong"})])
 def test_labels_and_image_in_the_wrong_order_are_refused(function, dtype):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from napari_shape_ensembles import Ensemble, decompose, to_landmarks
-from napari_shape_ensembles.shapes.lobes import band_amplitudes, fine_amplitude
+from napari_shape_ensembles.shapes.lobes import band_amplitudes, fine_amplitude, sharpest_bends
 
 ANGLE = 2 * np.pi * np.arange(400) / 400
 
@@ -63,3 +63,15 @@ def test_few_landmarks_hold_as_many_fine_waves():
     np.testing.assert_allclose(few, many, atol=3e-4)
     mirrored = decompose(to_landmarks(outlines, 32)[:, ::-1] * [1, -1])[0]
     np.testing.assert_allclose(fine_amplitude(mirrored, 5), few, rtol=1e-6)
+
+
+def test_the_sharpest_bends_do_not_depend_on_start_direction_mirror_and_linear_maps():
+    u = ANGLE
+    radius = 1 + 0.3 * np.exp(-((u - 2) ** 2) / 0.01) - 0.2 * np.exp(-((u - 4) ** 2) / 0.02)
+    outline = np.stack([radius * np.cos(u), radius * np.sin(u)], axis=-1)
+    same = [outline, outline[::-1], outline * [1, -1], np.roll(outline, 70, axis=0) @ [[3, 0.5], [0, 1]]]
+    found = np.concatenate([sharpest_bends(decompose(one[None])[0]) for one in same])
+    np.testing.assert_allclose(found[1:], found[[0, 0, 0]], rtol=1e-6)
+    assert (found[0] > 5).all()
+    ellipse = np.stack([3 * np.cos(u), np.sin(u)], axis=-1)[None]
+    np.testing.assert_allclose(sharpest_bends(decompose(ellipse)[0]), [[1, 0]], atol=0.01)

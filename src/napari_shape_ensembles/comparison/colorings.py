@@ -102,7 +102,7 @@ COLORINGS: Mapping[str, Coloring] = {
         Coloring(
             "unusual_form",
             "unusual form",
-            f"Mean difference of the amplitudes of lobes from the {NEAREST} outlines nearest in form; depends on no "
+            f"Mean difference of lobes and sharpest bends from the {NEAREST} outlines nearest in form; depends on no "
             "mean and no registration.",
         ),
         Coloring(

@@ -136,10 +136,15 @@ class Groups(Sealed):
         return np.asarray(points - of_blocks[blocks[self.replicate]])
 
     @cached_property
+    def lobes(self) -> dict[str, Real]:
+        """Logarithms of the amplitudes of the lobes of all outlines, and of their bends; see `quantities.lobes`."""
+        return lobes(self.compared, self.settings)
+
+    @cached_property
     def measured(self) -> Mapping[str, Real]:
         """Logarithms of the quantities `MEASURED` of all outlines, (N,) each."""
         learned = self.learned
-        found = components(learned.space, learned.t, learned.l) | lobes(self.compared, self.settings)
+        found = components(learned.space, learned.t, learned.l) | self.lobes
         return {name: found[name] for name in MEASURED}
 
     @cached_property

@@ -95,7 +95,8 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     tested, measured = comparison.quantity_p_values, quantities_of(comparison)
     counts = resamples_of_ratios(first, len(comparison.t), seed, image)
     units: Units = {"image": image, "blocks": comparison.blocks, "weights": comparison.weights}
-    found = ratios(measured | comparison.lobes, first, counts, **units)
+    coarse = {name: comparison.lobes[name] for name in _COARSE_LOBES}
+    found = ratios(measured | coarse, first, counts, **units)
     if "spread of form" in tested:
         found["spread of form"] = _spread_of_form(comparison, counts, units)
     found["spread of size"] = spread_ratios(measured["size"][:, None], first, counts, **units)[:, 0]

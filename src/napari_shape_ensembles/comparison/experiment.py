@@ -478,7 +478,8 @@ class Experiment(Saved):
 
         groups, outlines = self.groups, self.quantities.outlines
         names = np.array(groups.names, dtype=object)[self.design.group[self.design.of_image]]
-        table = outline_table(groups.images, names.tolist(), groups.learned.t, groups.learned.l, groups.measured)
+        described = {**groups.measured, **groups.lobes}
+        table = outline_table(groups.images, names.tolist(), groups.learned.t, groups.learned.l, described)
         measured: Any = np.exp(outlines.drop(columns=["id", "image", "replicate"]))
         rows = self.design.replicates.drop(columns=["group", "images"]).iloc[groups.replicate].reset_index(drop=True)
         taken = {*table, *measured}

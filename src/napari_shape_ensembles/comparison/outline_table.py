@@ -28,7 +28,7 @@ def outline_table(
     t, l : (N, r) and (N, 3) arrays
         Undulation and scale coordinates of the outlines.
     measured : mapping of str to (N,) array
-        Logarithms of their size, elongation and lobes.
+        Logarithms of their size, elongation, lobes and bends.
 
     Returns
     -------

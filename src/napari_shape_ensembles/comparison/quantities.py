@@ -13,24 +13,26 @@ from .._types import Real
 from ..outlines import Ensemble
 from ..progress import one_library_thread, over_blocks
 from ..shapes import ShapeSpace, decompose, grassmann, spd, to_landmarks
-from ..shapes.lobes import BANDS, band_amplitudes, band_name, coarse_waves, fine_amplitude
+from ..shapes.lobes import BANDS, band_amplitudes, band_name, coarse_waves, fine_amplitude, sharpest_bends
 from .learning import KNOWN
 from .settings import Settings
 
 #: Names of the bands of lobes around the outline; more than 25 lobes are limited by the landmarks and the pixels.
 LOBES = tuple(band_name(*band) for band in BANDS)
+#: Names of the bends that are sharpest; see `shapes.lobes.sharpest_bends`.
+BENDS = ("outward bend", "inward bend")
 #: Waves of up to this many lobes around the outline are its coarse form, higher ones are roughness.
 COARSE = 5
 #: The four components that a difference is split into: two of scale, and two of form.
 COMPONENTS = ("size", "elongation", "coarse form", "roughness")
-# Lower limit of amplitudes of lobes relative to the size: smaller ones are rounding error.
+# Lower limit of amplitudes and curvatures relative to the size: smaller ones are rounding error.
 _MIN_AMPLITUDE = 1e-6
 # Outlines per block.
 _BLOCK = 2000
 
 
 def lobes(ensembles: Sequence[Ensemble], settings: Settings) -> dict[str, Real]:
-    """Logarithms of the amplitudes of each band of `LOBES`, and of "lobes"; see `amplitudes_and_scales`."""
+    """Logarithms of the amplitudes of each band of `LOBES`, "lobes" and `BENDS`; see `amplitudes_and_scales`."""
     return amplitudes_and_scales(ensembles, settings)[0]
 
 
@@ -48,7 +50,7 @@ def amplitudes_and_scales(ensembles: Sequence[Ensemble], settings: Settings) -> 
     -------
     lobes : dict of str to (N,) array
         Logarithms of the RMS amplitudes of each band of `LOBES`, relative to the RMS radius of the form; and of
-        "lobes", those of the coarse form, which do not depend on finer waves.
+        "lobes", those of the coarse form, which do not depend on finer waves; and of the curvatures at `BENDS`.
     scales : (N, 2, 2) array
     """
     options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
@@ -60,12 +62,12 @@ def amplitudes_and_scales(ensembles: Sequence[Ensemble], settings: Settings) -> 
             part = part[start : start + _BLOCK]
         undulation, scale = decompose(to_landmarks(part, settings.landmarks, **options))
         coarse = np.linalg.norm(coarse_waves(undulation, COARSE), axis=1)
-        amplitudes = np.column_stack([band_amplitudes(undulation, BANDS), coarse])
+        amplitudes = np.column_stack([band_amplitudes(undulation, BANDS), coarse, sharpest_bends(undulation)])
         return np.log(np.maximum(amplitudes, _MIN_AMPLITUDE)), scale
 
     parts = [(place, start) for place, one in enumerate(ensembles) for start in range(0, len(one), _BLOCK)]
     amplitudes, scales = map(np.concatenate, zip(*over_blocks(lambda part: measured(*part), parts), strict=True))
-    return dict(zip((*LOBES, "lobes"), amplitudes.T, strict=True)), scales
+    return dict(zip((*LOBES, "lobes", *BENDS), amplitudes.T, strict=True)), scales
 
 
 def size_and_elongation(scales: Real) -> dict[str, Real]:

@@ -342,7 +342,7 @@ class Comparison(Sealed, Saved):
 
     @cached_property
     def measured(self) -> dict[str, Real]:
-        """Logarithms of the size, the elongation and the amplitudes of the lobes of every curve, (N,) each."""
+        """Logarithms of the size, the elongation, the lobes and the bends of every curve, (N,) each."""
         return {name: self.components[name] for name in ("size", "elongation")} | self.lobes
 
     def why_unusual(self, row: int) -> str:
@@ -490,7 +490,7 @@ class Comparison(Sealed, Saved):
 
     @cached_property
     def lobes(self) -> dict[str, Real]:
-        """Logarithms of the amplitudes of the lobes of every curve; see `quantities.lobes`."""
+        """Logarithms of the lobes and bends of every curve; see `quantities.lobes`."""
         return lobes(self.compared, self.settings)
 
     @property

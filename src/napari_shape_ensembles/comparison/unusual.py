@@ -13,7 +13,7 @@ from scipy.spatial import KDTree
 from .._types import Index, Real
 from ..outlines import Ensemble
 from ..outlines.exchange import DISTANCES, UNUSUAL
-from .quantities import LOBES, amplitudes_and_scales, size_and_elongation
+from .quantities import BENDS, LOBES, amplitudes_and_scales, size_and_elongation
 from .settings import Settings
 from .typical import geometric_median
 
@@ -59,19 +59,21 @@ def unusual_columns(measured: Mapping[str, Real]) -> dict[str, Real]:
     Parameters
     ----------
     measured : mapping of str to (N,) array
-        Logarithms of size, elongation and the amplitudes of `quantities.LOBES`.
+        Logarithms of size, elongation, and `LOBES` and `BENDS` of `quantities`.
 
     Returns
     -------
     dict of str to (N,) array
-        unusual_form: mean difference of the amplitudes from those of the 7 outlines nearest in them. unusual_size: the
-        ratio to the median size, or its inverse if that is larger. unusual: the first, and the deviation of logarithms
-        of size and elongation from their medians, each divided by its median, together. NaN for fewer than 8 outlines.
+        unusual_form: mean difference of amplitudes and bends, in robust standard deviations, from those of the 7
+        outlines nearest in them. unusual_size: the ratio to the median size, or its inverse if that is larger. unusual:
+        the first, and the deviation of logarithms of size and elongation from their medians, each divided by its
+        median, together. NaN for fewer than 8 outlines.
     """
-    amplitudes = np.exp(np.stack([measured[name] for name in LOBES], axis=1))
-    if len(amplitudes) < _MIN_OUTLINES:
-        return dict.fromkeys(UNUSUAL, np.full(len(amplitudes), np.nan))
-    form = _from_nearest(amplitudes)
+    forms = np.exp(np.stack([measured[name] for name in (*LOBES, *BENDS)], axis=1))
+    if len(forms) < _MIN_OUTLINES:
+        return dict.fromkeys(UNUSUAL, np.full(len(forms), np.nan))
+    spread = _MAD * np.median(np.abs(forms - np.median(forms, axis=0)), axis=0)
+    form = _from_nearest(forms / np.where(spread > 0, spread, 1))
     size, elongation = (np.abs(own - np.median(own)) for own in (measured["size"], measured["elongation"]))
     whole = np.hypot(_over_median(form), _over_median(np.hypot(size, elongation)))
     return dict(zip(UNUSUAL, (whole, form, np.exp(size)), strict=True))

@@ -32,6 +32,9 @@ _RIGHT_STATUSES = ("right", "kept")
 _TOPOLOGY_OFFSET = 4.0
 # Added to the log-odds of labels with any reason, with an image and without one, where the trees are less informed.
 _REASON_OFFSET, _REASON_OFFSET_WITHOUT_IMAGE = 1.0, 2.0
+# Median log-odds, without the image, of the labels of manually drawn masks of the training images: half of the masks
+# have a lower one.
+_TYPICAL_ODDS = -2.2
 # Reasons for which trees trained on synthetic faults must reach this probability; without an image the rules suffice.
 _CONFIRMED_REASONS = ("merge", "split", "leak", "cut", "shift", "stray")
 _MIN_PROBABILITY = 0.3
@@ -201,10 +204,12 @@ def rank_suspects(
     (``benchmarks/inspection.py``). Labels with a hole or several components come before those without. The score is
     scaled on held-out training images (Platt 1999), but only orders the labels: on images of other kinds, scores of 0.2
     to 0.5 were of labels of which three in four were wrong, and for manually drawn masks, which have few errors, it is
-    too high. From the first correction of each kind on, a logistic regression on the same features is added, trained
-    on this project's own corrections. From ten of each kind on, the score is scaled on them, each fifth being ranked by
-    the other four: with the most probable slope and offset of its log-odds, given that the slope is near 1 (a normal
-    prior of standard deviation 0.5). It is then a probability for labels like the corrected ones.
+    too high. Without an image, a form that most labels have is not suspicious: the log-odds of labels without a reason
+    are lowered by as much as the median is above that of manually drawn masks. From the first correction of each kind
+    on, a logistic regression on the same features is added, trained on this project's own corrections. From ten of each
+    kind on, the score is scaled on them, each fifth being ranked by the other four: with the most probable slope and
+    offset of its log-odds, given that the slope is near 1 (a normal prior of standard deviation 0.5). It is then a
+    probability for labels like the corrected ones.
 
     Outlines are compared with the median of the ensemble: roughness, area and distance from the mean shape are
     suspicious beyond 3.5 robust standard deviations (Iglewicz and Hoaglin 1993), as are outlines that cross themselves
@@ -292,6 +297,11 @@ class Suspects:
         table = relative_evidence(measured, trees_of(_kind(measured)).spread)
         words = reasons(measured, table if image is not None else None)
         table["odds"] = log_odds(table) + log_odds_offset(table, words, image is not None)
+        if image is None:
+            # A form that all objects have, such as that of a star, cannot be told from an error in all labels without
+            # the image: without a reason, the typical label is no more suspicious than that of a mask drawn by hand.
+            typical = float(np.median(trees_of("labels").log_odds(table)))
+            table.loc[[not word for word in words], "odds"] -= max(0.0, typical - _TYPICAL_ODDS)
         pairs = zip(measured.index.tolist(), measured["partner"].astype(int).tolist(), strict=True)
         return cls(table, words, {label: partner for label, partner in pairs if partner})
 

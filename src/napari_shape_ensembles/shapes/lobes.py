@@ -30,6 +30,10 @@ _STIFFNESS = 1e-3
 _AROUND = 256
 # Smaller amplitudes are rounding error.
 _LEAST_AMPLITUDE = 1e-6
+# Of waves around an outline, up to about this many make its bends: finer ones are roughness, and errors of pixels.
+_BENDS = 16
+# Speed along an outline, relative to a circle's, below which a cusp's bend is not sharper.
+_LEAST_SPEED = 0.05
 
 # Shortest wavelength compared, in pixels. Shorter waves are pixel noise, whose amplitude relative to the outline, and
 # so its roughness, grows as outlines get smaller.
@@ -239,6 +243,48 @@ def fine_amplitude(undulation: Real, most: int) -> Real:
         share = np.where(coarse < area, 1 - coarse / np.maximum(area, coarse), along)
         amplitude: Real = np.sqrt(np.maximum(np.minimum(share, along), _LEAST_AMPLITUDE**2))
         return amplitude
+
+    return np.concatenate(over_blocks(of_block, list(curve_blocks(len(undulation))) or [slice(0)]))
+
+
+def sharpest_bends(undulation: Real) -> Real:
+    """Curvatures (N, 2) at the sharpest bends outward and inward, times the RMS radius: 1 and 0 for a circle.
+
+    A corner, a spike or a cut is where waves of all numbers of lobes meet in phase. Their amplitudes do not tell it
+    from waves all around the outline; its bend does.
+
+    Parameters
+    ----------
+    undulation : (N, n, 2) array
+        Orthonormal columns, all traversed in the same direction.
+
+    Returns
+    -------
+    (N, 2) array
+        Of outlines without waves finer than about 16 around them. Invariant to an outline's first landmark, its
+        rotation and registration, and to linear maps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import decompose
+    >>> from napari_shape_ensembles.shapes.lobes import sharpest_bends
+    >>> u = 2 * np.pi * np.arange(240) / 240
+    >>> circle, notched = np.ones(240), 1 - 0.3 * np.exp(-((u - 3) ** 2) / 0.02)
+    >>> curves = np.stack([np.stack([r * np.cos(u), r * np.sin(u)], axis=1) for r in (circle, notched)])
+    >>> sharpest_bends(decompose(curves)[0]).round(1)
+    array([[ 1. ,  0. ],
+           [ 5.7, 15. ]])
+    """
+
+    def of_block(part: slice) -> Real:
+        coefficients, _ = harmonics(undulation[part])
+        n = coefficients.shape[1]
+        k = np.rint(np.fft.fftfreq(n, 1 / n))
+        coefficients *= np.exp(-np.square(k / _BENDS))
+        slope, bend = (scipy.fft.ifft((1j * k) ** order * coefficients) * n for order in (1, 2))
+        curvature = (slope.conj() * bend).imag / np.maximum(np.abs(slope), _LEAST_SPEED) ** 3
+        return np.stack([curvature.max(axis=1), np.maximum(-curvature.min(axis=1), 0)], axis=1)
 
     return np.concatenate(over_blocks(of_block, list(curve_blocks(len(undulation))) or [slice(0)]))
 
