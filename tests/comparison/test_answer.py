@@ -40,6 +40,13 @@ def test_a_part_does_not_differ_where_the_test_does_not_reject():
     assert answer.sentence(undetected).startswith("No difference in size or elongation was detected.")
 
 
+@pytest.mark.parametrize(("counts", "notes"), [((9, 40), 1), ((9, 9), 2), ((20, 40), 1), ((30, 30), 0)])
+def test_few_curves_are_noted_once_a_side(counts, notes):
+    a, b = (Ensemble(blobs(count, 80, seed=seed), unit="µm") for seed, count in enumerate(counts))
+    said = [words for words in compare(a, b, QUICK).warnings if "curves" in words and "nly" in words]
+    assert len(said) == notes
+
+
 def test_headline_and_statements_name_the_same_quantities():
     for result in (pair(larger), pair(wider)):
         said = answer.sentence(result), statements(result)[0].text
