@@ -40,6 +40,13 @@ def test_a_part_does_not_differ_where_the_test_does_not_reject():
     assert answer.sentence(undetected).startswith("No difference in size or elongation was detected.")
 
 
+@pytest.mark.parametrize(("counts", "notes"), [((9, 40), 1), ((9, 9), 2), ((20, 40), 1), ((30, 30), 0)])
+def test_few_curves_are_noted_once_a_side(counts, notes):
+    a, b = (Ensemble(blobs(count, 80, seed=seed), unit="µm") for seed, count in enumerate(counts))
+    said = [words for words in compare(a, b, QUICK).warnings if "curves" in words and "nly" in words]
+    assert len(said) == notes
+
+
 def test_headline_and_statements_name_the_same_quantities():
     for result in (pair(larger), pair(wider)):
         said = answer.sentence(result), statements(result)[0].text
@@ -143,7 +150,7 @@ def test_a_column_of_specimens_is_found_and_can_be_the_replicate():
     assert same.scale.p_value == pytest.approx(whole.scale.p_value, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", ["Plants", "plantID", "ImageNumber", "Metadata_Well", "FOV", "SITE no.", "rep 1"])
+@pytest.mark.parametrize("name", ["Plants", "plantID", "ImageNumber", "Metadata_Well", "FOVs", "SITE no.", "rep 1"])
 def test_columns_of_replicates_are_found_by_any_word_of_their_names(name):
     table = pd.DataFrame({name: np.arange(40) // 10, "plantation": np.arange(40) // 10, "note": 1})
     assert answer.replicate_columns(table, table) == [(name, [4, 4])]

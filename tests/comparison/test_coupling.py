@@ -43,6 +43,17 @@ def test_the_same_coupling_in_both_is_none():
     assert (compare(image(3, True), image(4, True), QUICK).coupling["p_adjusted"] > 0.05).all()
 
 
+@pytest.mark.parametrize("noise", [0, 1e-3, 0.05])
+def test_two_nearly_perfect_correlations_do_not_differ_for_their_numbers_of_outlines(noise):
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=312)
+    quantities = {"size": size, "elongation": size, "roughness": size + noise * rng.normal(size=312)}
+    pair = SimpleNamespace(
+        a=range(12), t=np.zeros(312), replicates=None, components=quantities, descriptors=np.zeros((312, 0))
+    )
+    assert (coupling(pair)["p"] > 0.1).all()
+
+
 def test_the_level_holds_if_size_and_roughness_depend_on_each_other_without_a_trend():
     """Such as two kinds of outlines with opposite trends: rank correlations vary more than of independent pairs."""
     rng, found = np.random.default_rng(0), []

@@ -87,6 +87,17 @@ def test_a_spike_or_a_cut_is_unusual_where_waves_are_as_high():
     assert {0, 1} == set(table["unusual_form"].nlargest(2).index)
 
 
+def test_rounding_error_of_one_form_is_not_unusual():
+    rng, u = np.random.default_rng(0), 2 * np.pi * np.arange(200) / 200
+    curves = []
+    for height in [0.1] * 19 + [0.12]:
+        outline = (1 + height * np.cos(3 * u)) * np.exp(1j * (u + rng.uniform(0, 6))) + 100 * rng.normal()
+        curves.append(np.stack([outline.real, outline.imag], axis=1))
+    form = unusual_outlines(Ensemble(curves))["unusual_form"]
+    assert form[:19].max() < 1e-3
+    assert 1 < form[19] < 1e4
+
+
 def test_of_many_outlines_a_sample_is_searched():
     rng = np.random.default_rng(0)
     measured = {name: rng.normal(size=6000) for name in ("size", "elongation", *LOBES, *BENDS)}

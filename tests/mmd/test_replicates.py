@@ -481,6 +481,16 @@ def test_a_deviant_replicate_of_few_points_at_a_high_dose_is_no_trend():
     assert rejected[1] >= 0.6
 
 
+@pytest.mark.parametrize("other", [0, 2])
+def test_nothing_differs_by_a_single_replicate_of_few_points(other):
+    """Of its block, the third replicate alone tells the effect: how far it deviates by itself is not known."""
+    hypothesis = Hypothesis(np.array([0, 0, 1, other, other, other]), np.repeat([0, 1], 3))
+    means = np.random.default_rng(0).normal(size=(6, 3))
+    means[2] += 30
+    assert small_sample_test(means, np.ones(3), hypothesis, np.array([30, 30, 4, 20, 20, 30])).p_value >= 0.5
+    assert small_sample_test(means, np.ones(3), hypothesis, np.full(6, 30)).rejected(0.01)
+
+
 @pytest.mark.parametrize("count", [3, 6, 15])
 def test_a_precision_that_differs_by_just_the_largest_factor_is_permuted_for_any_number_of_replicates(count):
     hypothesis = Hypothesis(np.arange(2 * count) >= count)

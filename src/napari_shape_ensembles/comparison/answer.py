@@ -86,7 +86,7 @@ _REPLICATES = frozenset((
     "image", "position", "plate", "batch",
 ))
 # fmt: on
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_WORD = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+")
 # With fewer curves than this on one side, a missed difference means little.
 _MIN_CURVES_FOR_POWER = 30
 
@@ -379,7 +379,8 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
         )
     few = min(len(c.a), len(c.b))
     missed = c.permuted == "curves" and c.inconclusive is None and not (c.undulation.rejected and c.scale.rejected)
-    if missed and few < _MIN_CURVES_FOR_POWER:
+    noted = any(finding.check == "few curves" for finding in c.quality.findings)
+    if missed and few < _MIN_CURVES_FOR_POWER and not noted:
         found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
     scales = spd.from_coordinates(c.space.scale_mean_, c.l)
     known = relative_precision(np.concatenate([coordinate_precision(side) for side in c.compared]), scales)

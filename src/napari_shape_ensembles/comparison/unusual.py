@@ -30,6 +30,9 @@ _MIN_OUTLINES = 8
 # (Iglewicz and Hoaglin 1993) and at least this factor.
 _PERCENTILE, _SIGMAS, _FACTOR = 95, 3.5, 1.1
 _MAD = 1.482602218505602
+# Least robust standard deviations of amplitudes and of bends, relative to the radius: of outlines of one form they are
+# rounding error, and no bend inward is the usual one of convex forms.
+_LEAST_SPREAD = 1e-4, 0.1
 
 
 def distance_columns(t: Real, l: Real) -> dict[str, Real]:
@@ -73,7 +76,7 @@ def unusual_columns(measured: Mapping[str, Real]) -> dict[str, Real]:
     if len(forms) < _MIN_OUTLINES:
         return dict.fromkeys(UNUSUAL, np.full(len(forms), np.nan))
     spread = _MAD * np.median(np.abs(forms - np.median(forms, axis=0)), axis=0)
-    form = _from_nearest(forms / np.where(spread > 0, spread, 1))
+    form = _from_nearest(forms / np.maximum(spread, np.repeat(_LEAST_SPREAD, (len(LOBES), len(BENDS)))))
     size, elongation = (np.abs(own - np.median(own)) for own in (measured["size"], measured["elongation"]))
     whole = np.hypot(_over_median(form), _over_median(np.hypot(size, elongation)))
     return dict(zip(UNUSUAL, (whole, form, np.exp(size)), strict=True))

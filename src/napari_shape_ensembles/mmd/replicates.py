@@ -995,7 +995,8 @@ def small_sample_test(
     replicates the p-value is then at least half that of Welch's test of the scores (1951), with at most the degrees of
     freedom of groups as small as the smallest: the weights are estimated, and a deviant replicate of a small group
     weighs too much. Likewise that of a trend is at least a quarter of that with a standard error for unequal variances
-    (MacKinnon and White 1985; Bell and McCaffrey 2002): few replicates at a high dose have much leverage.
+    (MacKinnon and White 1985; Bell and McCaffrey 2002): few replicates at a high dose have much leverage. It is at
+    least a half if any tested effect is that of a single replicate, such as the only one of its group.
     (`benchmarks/unequal_precision.py` measures its rates of rejection.)
 
     References
@@ -1057,6 +1058,9 @@ def _least_p_of_unequal_variances(scores: Real, hypothesis: Hypothesis, counts: 
     """Smallest p-value that scores may have whose variances differ, by tests that do not estimate them; 0 for any."""
     if not precision_differs(hypothesis, counts):
         return 0.0
+    own, others = ((basis**2).sum(axis=1) for basis in (hypothesis.tested, hypothesis.nuisance))
+    if ((own > _TIE) & (own + others > 1 - _TIE)).any():  # an effect is that of a single replicate, however deviant
+        return 0.5
     columns = np.asarray(hypothesis.columns, dtype=np.float64).reshape(len(scores), -1)
     group = np.unique(columns, axis=0, return_inverse=True)[1].ravel()
     sizes, tested = np.bincount(group), hypothesis.tested.shape[1]
@@ -1080,8 +1084,6 @@ def _sandwich_p(scores: Real, hypothesis: Hypothesis) -> float:
 def _welch_p(scores: Real, group: Index) -> float:
     """p-value of Welch's test of groups."""
     sizes = np.bincount(group)
-    if sizes.min() < 2:
-        return 1.0
     k, means = len(sizes), np.bincount(group, scores) / sizes
     variances = np.bincount(group, (scores - means[group]) ** 2) / (sizes - 1)
     weights = sizes / np.maximum(variances, np.finfo(float).tiny * sizes)
