@@ -14,7 +14,7 @@ from napari.settings import get_settings
 from PIL import Image, ImageDraw
 from qtpy.QtCore import QEventLoop, QTimer
 from skimage.data import coins
-from skimage.draw import ellipse
+from skimage.draw import polygon
 
 from napari_shape_ensembles import Outlines
 
@@ -122,15 +122,17 @@ def draw_bench(out):
 def fields(viewer):
     """Three simulated fields of each of three groups; those of the last are elongated."""
     rng = np.random.default_rng(0)
+    around, waves = np.linspace(0, 2 * np.pi, 200), np.arange(2, 9)
     for group, stretch in (("ctrl", 1.0), ("low", 1.1), ("high", 1.5)):
         for field in (1, 2, 3):
             image = rng.normal(0.1, 0.03, (400, 400))
             for row, column in np.ndindex(8, 8):
-                radius = rng.uniform(9, 13)
-                axes = radius * stretch**0.5, radius / stretch**0.5
-                turned = {"shape": image.shape, "rotation": rng.uniform(0, np.pi)}
-                centre = np.array([50 * row, 50 * column]) + rng.uniform(23, 27, 2)  # all cover different pixels
-                image[ellipse(*centre, *axes, **turned)] += 1
+                form = np.sum(rng.normal(0, 0.02, 7) * np.cos(np.outer(around, waves) + rng.uniform(0, 7, 7)), axis=1)
+                radius, turn = rng.uniform(9, 13) * (1 + form), rng.uniform(0, np.pi)
+                centre = 50 * (row + 1j * column) + complex(*rng.uniform(23, 27, 2))  # all cover different pixels
+                y, x = radius * np.sin(around) * stretch**0.5, radius * np.cos(around) / stretch**0.5
+                place = centre + (y + 1j * x) * np.exp(1j * turn)
+                image[polygon(place.real, place.imag, image.shape)] += 1
             viewer.add_image(image, name=f"{group}_{field}", scale=(0.5, 0.5), units=("µm", "µm"))
 
 
