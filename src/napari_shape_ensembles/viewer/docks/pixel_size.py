@@ -176,7 +176,7 @@ class PixelSize(QWidget):
 
     def _is_drawn_on(self, layer: Layer | None, bar: Shapes) -> bool:
         """Whether a scale bar is drawn on this layer, whose pixel size is still that of the bar."""
-        if layer is None or self._measured is None or self._measured() is not layer:
+        if self._measured is None or self._measured() is not layer or layer is None:
             return False
         return np.array_equal(layer.scale, bar.scale) and layer.units == bar.units
 
