@@ -6,11 +6,10 @@ The row compares the two margins: size and roughness may be independent in A and
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import stdtr
 
 from .._types import Index, Real
 from .quantity_tests import holm
-from .replicate_quantities import difference_of_replicates
+from .replicate_quantities import Difference, difference_of_replicates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +56,9 @@ def coupling(comparison: Comparison) -> "pd.DataFrame":
                 limit = np.arctanh(1 - 1 / np.bincount(unit).min())
                 limited = np.clip(z, -limit, limit)
                 sides = [_error_of(*(x[unit == one] for x in (c.components[scale], values))) for one in (0, 1)]
-                p = _welch_p(limited[1] - limited[0], np.array(sides), np.bincount(unit) - 3)
+                squared, spent = float(np.sum(sides)), float((np.square(sides) / (np.bincount(unit) - 3)).sum())
+                freedom = squared**2 / spent if spent else 0.0
+                p = Difference(float(limited[1] - limited[0]), squared**0.5, freedom).p_value
             else:
                 blocks = None if c.blocks is None else c.blocks[usable]
                 p = difference_of_replicates(z[usable], of_second[usable], blocks).p_value
@@ -94,13 +95,6 @@ def _mean_above(u: Real, v: Real) -> Real:
     order = np.argsort(u)
     sums = v[order][::-1].cumsum()[::-1]
     return np.asarray(sums[np.searchsorted(u[order], u)] / len(u))
-
-
-def _welch_p(difference: float, squared_errors: Real, freedom: Index) -> float:
-    """Two-sided p-value of the difference of two estimates with unequal errors."""
-    total = squared_errors.sum()
-    joint = total**2 / (squared_errors**2 / freedom).sum()
-    return float(2 * stdtr(joint, -abs(difference) / np.sqrt(total)))
 
 
 def _ranks(values: Real) -> Real:
