@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from skimage.morphology import disk
 
 from curve_makers import blobs, ellipse, load_curves
 from napari_shape_ensembles import Ensemble, extract_curves
@@ -61,6 +62,7 @@ def test_nearly_equal_vertices_are_one(apart):
         (np.array([[0, 0], [1, 1], [0, 0]]), "fewer than 3 distinct vertices"),
         (np.array([[0, 0], [1, 1], [2, 2], [5, 5]]), "collinear"),
         (np.array([[0, 0], [1, 1], [1, 0], [0, 1]]), "zero area"),
+        (np.argwhere(disk(9)), str(Reason("order"))),  # the pixels of an object: of zero area, too
         (1e9 + np.array([[0, 0], [1, 1], [2, 2], [5, 5]]), "collinear"),
     ],
 )

@@ -863,8 +863,7 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
         long, encloses = lengths > _SMALLEST, np.abs(areas) > _MIN_RELATIVE_AREA * lengths**2
         keep(long, Reason("tiny", _SMALLEST))
         keep(spread[long], Reason("collinear"))
-        keep(encloses[long & spread], Reason("zero area"))
-        usable = long & spread & encloses
+        usable = long & spread
         suspects = 4 * np.pi * np.abs(areas[usable]) <= MAX_CIRCULARITY * lengths[usable] ** 2
         suspects |= np.logical_or.reduceat(some == complex(MISSING_POINT, MISSING_POINT), starts[:-1])
         faults: dict[Reason, list[int]] = {}
@@ -876,6 +875,7 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
             orderly = ~np.isin(numbers, faulty)
             keep(orderly, fault)
             numbers = numbers[orderly]
+        keep(encloses[usable][numbers], Reason("zero area"))
         parts.append((some, np.diff(starts), kept))
     if not parts:
         return vertices, offsets, kept
