@@ -150,7 +150,13 @@ def test_a_column_of_specimens_is_found_and_can_be_the_replicate():
     assert same.scale.p_value == pytest.approx(whole.scale.p_value, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", ["Plants", "plantID", "ImageNumber", "Metadata_Well", "FOVs", "SITE no.", "rep 1"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Plants", "plantID", "ImageNumber", "Metadata_Well", "FOVs", "SITE no.", "rep 1"),
+        *("dishes", "Leaves", "mice_treated", "colonies", "plates"),
+    ],
+)
 def test_columns_of_replicates_are_found_by_any_word_of_their_names(name):
     table = pd.DataFrame({name: np.arange(40) // 10, "plantation": np.arange(40) // 10, "note": 1})
     assert answer.replicate_columns(table, table) == [(name, [4, 4])]

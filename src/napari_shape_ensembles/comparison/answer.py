@@ -86,6 +86,7 @@ _REPLICATES = frozenset((
     "image", "position", "plate", "batch",
 ))
 # fmt: on
+_PLURALS = (("s$", ""), ("es$", ""), ("ies$", "y"), ("leaves", "leaf"), ("mice", "mouse"))
 _WORD = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+")
 # With fewer curves than this on one side, a missed difference means little.
 _MIN_CURVES_FOR_POWER = 30
@@ -406,7 +407,7 @@ def replicate_columns(*tables: "pd.DataFrame") -> list[tuple[str, list[int]]]:
     """
     found = []
     for name in tables[0].columns if tables else ():
-        words = {word.lower().removesuffix("s") for word in _WORD.findall(str(name))}
+        words = {re.sub(plural, one, word.lower()) for word in _WORD.findall(str(name)) for plural, one in _PLURALS}
         if words & _REPLICATES and all(name in table for table in tables):
             counts = [int(table[name].nunique()) for table in tables]
             if all(1 < count <= len(table) / 2 for count, table in zip(counts, tables, strict=True)):
