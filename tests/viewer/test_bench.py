@@ -764,9 +764,9 @@ def test_labels_are_shown_over_their_image(model, qtbot):
     qtbot.waitUntil(page.mask.isHidden)
     assert bench.session.design.groups() == {"B": [model.layers["masks"]]}
     qtbot.waitUntil(lambda: not grid_of(model).enabled)
-    assert captions(model) == {(0, 0): "B · masks"}  # the compared layer, although the image is below it
+    assert captions(model) == {(0, 0): "masks"}  # the compared layer, although the image is below it
     model.layers["masks"].name = "of Ada"
-    qtbot.waitUntil(lambda: captions(model) == {(0, 0): "B · of Ada"})
+    qtbot.waitUntil(lambda: captions(model) == {(0, 0): "of Ada"})
 
 
 def test_a_mask_beside_its_photograph_is_inspected_by_one_button(model, qtbot):
@@ -782,7 +782,7 @@ def test_a_mask_beside_its_photograph_is_inspected_by_one_button(model, qtbot):
     assert inspection.ranked_with == '"mask labels" is ranked with the image "field".'
     assert (bench.step, inspection.a.chosen()) == ("Outlines", model.layers["mask labels"])
     qtbot.waitUntil(lambda: not model.layers["mask"].visible)  # once the previews are renewed
-    qtbot.waitUntil(lambda: captions(model) == {(0, 0): "B · mask labels"})  # over the image
+    qtbot.waitUntil(lambda: captions(model) == {(0, 0): "mask labels"})  # over the image
     # The picture of the labels itself is refused, with the remedy beside the message.
     inspection.a.choose(model.layers["mask"])
     tab = bench.page("Outlines").show_tab(1)
@@ -1354,7 +1354,7 @@ def test_corrected_labels_are_above_those_they_replace(model, qtbot):
     qtbot.waitUntil(lambda: not session.inspection.update_runner.busy)
     names = ["field", "masks", "masks corrected", "masks inspected"]
     qtbot.waitUntil(lambda: [layer.name for layer in model.layers if layer.name in names] == names)
-    assert captions(model) == {(0, 0): "B · masks corrected"}
+    assert captions(model) == {(0, 0): "masks corrected"}
     bench.session.deactivate()
 
 

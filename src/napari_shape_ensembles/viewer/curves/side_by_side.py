@@ -132,8 +132,13 @@ class SideBySide:
         self._largest_extent = np.max([np.ptp(box, axis=0) for box in boxes], axis=0, initial=1e-9)
         known = {ref for _, _, layers in self._cells for ref in layers}
         is_new = len(cells) != len(self._cells) or not any(weakref.ref(layer) in known for layer in first)
+        alone = len({cell.group for cell in cells}) == 1  # a letter would tell nothing apart
         self._cells = [
-            (f"{group or '–'} · {name}" if name else "", SIDE_COLORS.get(side, _OTHER_COLOR), [*map(weakref.ref, own)])
+            (
+                name if not name or (alone and group in SIDE_COLORS) else f"{group or '–'} · {name}",
+                SIDE_COLORS.get(side, _OTHER_COLOR),
+                [*map(weakref.ref, own)],
+            )
             for side, group, own, name in cells
         ]
         self._lay_out([cell.layers for cell in cells], anew=is_new)
