@@ -39,7 +39,10 @@ def test_suspects_are_found_told_and_left_out(session, qtbot):
     total = sum(map(len, session.checking.suspects))
     assert total == sum(count for _, _, count in checks.suspects)
     assert session.checking.suspects[0][str(ODD)] == "with holes"
-    assert page_statuses(session)["Outlines"].reason == checks_in_words(comparison.result)[0]
+    statuses = page_statuses(session)
+    assert statuses["Outlines"].reason == checks_in_words(comparison.result)[0]
+    assert statuses["Answer"].state in ("look", "fragile")
+    assert statuses["Answer"].reason == " ".join(checks_in_words(comparison.result))
     session.checking.leave_out()
     assert sum(map(len, comparison.current_inputs().excluded)) == total
     assert comparison.changed_since() == ["the choice of excluded curves was changed"]

@@ -79,8 +79,8 @@ def _answer_step(session: Session) -> PageStatus:
     if unanswered := session.comparison.unanswered:
         return PageStatus("look", unanswered)
     result = session.comparison.result
-    if result is not None and result.fragile:
-        return PageStatus("fragile", " ".join(checks_in_words(result)))
+    if result is not None and (result.fragile or result.checks.suspects):
+        return PageStatus("fragile" if result.fragile else "look", " ".join(checks_in_words(result)))
     return status
 
 
