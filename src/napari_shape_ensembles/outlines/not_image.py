@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import compress
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -21,6 +19,7 @@ from .._types import Mask
 from ..checks import unmasked
 from .methods import extreme_nearby, gray_plane
 from .reasons import Reason
+from .recent import Recent
 from .recipe import Place, regions_of
 
 # Gray levels closer than this fraction of the range are one flat color: JPEG blurs what was drawn in one value.
@@ -68,11 +67,6 @@ _MIN_EULER = -1
 _MIN_GRAY_FRACTION = 0.02
 # Margin around drawn parts, for their blurred border.
 _MARGIN = 3
-# The last results, by a digest of the picture, and the size of their masks in bytes: the search for a recipe, previews
-# and checks ask for the same pictures.
-_recent: dict[tuple[tuple[int, ...], str, bytes], NotImage] = {}
-_locks: dict[tuple[tuple[int, ...], str, bytes], Lock] = {}  # of those being found
-_RECENT_BYTES = 1e8
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +124,9 @@ class NotImage:
         return touched[touched > 0]
 
 
+_recent = Recent[NotImage](1e8, lambda one: one.mask.nbytes)
+
+
 def ignored_parts(image: ArrayLike, ignore: str) -> NotImage:
     """Return the parts of an image that a recipe ignores: those found, none, or given ones."""
     if ignore == "auto":
@@ -171,17 +168,7 @@ def not_image(image: ArrayLike) -> NotImage:
     (slice(0, 180, None), slice(0, 200, None))
     """
     plane = gray_plane(unmasked(image, "the image"))
-    key = plane.shape, plane.dtype.str, blake2b(np.ascontiguousarray(plane).view(np.uint8).data).digest()
-    with _locks.setdefault(key, Lock()):  # a preview and the search for a recipe ask for the same image at once
-        if (found := _recent.pop(key, None)) is None:
-            found = _found_in(plane)
-        _recent[key] = found
-    _locks.pop(key, None)
-    for oldest in list(_recent)[:-1]:
-        if sum(one.mask.nbytes for one in list(_recent.values())) <= _RECENT_BYTES:
-            break
-        _recent.pop(oldest, None)  # another thread may have removed it
-    return found
+    return _recent.of(lambda: _found_in(plane), plane)
 
 
 def _found_in(plane: NDArray[Any]) -> NotImage:

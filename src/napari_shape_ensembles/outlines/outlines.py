@@ -14,7 +14,7 @@ from .. import parameters
 from .._types import Labels, Real
 from ..archive import StrPath
 from ..checks import unmasked
-from ..parameters import documented
+from ..parameters import documented, parameters_of
 from .border import window_of
 from .ensemble import Ensemble
 from .finders import labels_by
@@ -22,12 +22,16 @@ from .methods import labels_by_method, only_largest
 from .not_image import NotImage, ignored_parts
 from .proposals import best_recipe
 from .reasons import MASKED
-from .recipe import Recipe
+from .recent import Recent
+from .recipe import TRACING, Recipe
 from .recognise import as_labels
 from .tiling import Tiling
 from .tracing import label_plane, pixel_of, traced_labels
 
 _TABLE = "outlines"
+# Size in bytes of the labels of recent images that are kept.
+_MAX_KEPT_BYTES = 1e8
+_recent = Recent[Labels](_MAX_KEPT_BYTES, lambda labels: labels.nbytes)
 
 
 @documented
@@ -94,10 +98,18 @@ class Outlines(Recipe):
         recipe: Recipe = self
         if self.method == "auto":
             recipe = best_recipe([image], self, lambda words: warnings.warn(words, stacklevel=4))
-        labels = np.zeros(ignored.mask.shape, dtype=np.int32)
-        labels[ignored.window] = labels_by_method(ignored.filled(unmasked(image, "the image")), recipe)
-        labels[ignored.mask] = 0
-        return labels
+        pixels, mask = unmasked(image, "the image"), ignored.mask
+
+        def segmented() -> Labels:
+            labels = np.zeros(mask.shape, dtype=np.int32)
+            labels[ignored.window] = labels_by_method(ignored.filled(pixels), recipe)
+            labels[mask] = 0
+            return labels
+
+        if 4 * mask.size > _MAX_KEPT_BYTES:
+            return segmented()
+        about = [getattr(recipe, name) for name, one in parameters_of(Recipe).items() if one.group != TRACING]
+        return _recent.of(segmented, pixels, str(ignored.window), np.packbits(mask).tobytes(), *about).copy()
 
     def trace(
         self,

@@ -6,7 +6,6 @@ follows. Labels and shapes without an image are not segmented: their outlines ar
 
 import itertools
 import weakref
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -33,6 +32,7 @@ from ..outlines.methods import NEIGHBOURS
 from ..outlines.not_image import NotImage
 from ..outlines.proposals import best_recipe
 from ..outlines.reasons import AT_BORDER, MASKED, Reason, too_small
+from ..outlines.recent import Recent
 from ..outlines.recipe import TILINGS
 from ..outlines.recognise import Content, as_labels, drawn_outlines
 from ..outlines.tracing import has_holes, label_plane
@@ -657,18 +657,14 @@ class Preview:
 
 
 class FeatureCache:
-    """Cache of the pixel features of images, for retraining after a correction; not thread-safe."""
+    """Pixel features of recent images, for retraining after a correction."""
 
     def __init__(self) -> None:
-        self._known: dict[str, PixelFeatures] = {}
+        self._recent = Recent[PixelFeatures](_CACHE_BYTES, lambda one: one.values.nbytes)
 
     def of(self, image: NDArray[Any]) -> PixelFeatures:
-        """Return the features of an image, computed if not cached; the least recently used are evicted."""
-        key = f"{image.shape} {image.dtype} {zlib.adler32(np.ascontiguousarray(image).view(np.uint8).data)}"
-        self._known[key] = self._known.pop(key) if key in self._known else PixelFeatures.of(image)
-        while len(self._known) > 1 and sum(one.values.nbytes for one in self._known.values()) > _CACHE_BYTES:
-            del self._known[next(iter(self._known))]
-        return self._known[key]
+        """Return the features of an image, computed if they are not kept."""
+        return self._recent.of(partial(PixelFeatures.of, image), image)
 
 
 def exact_preview(source: Source, recipe: Outlines, features: FeatureCache) -> Preview:
