@@ -16,7 +16,7 @@ from napari_shape_ensembles.outlines.recent import Recent
 def computed(monkeypatch):
     """The recipes by which labels were computed."""
     found, compute = [], module.labels_by_method
-    monkeypatch.setattr(module, "labels_by_method", lambda image, recipe: found.append(recipe) or compute(image, recipe))
+    monkeypatch.setattr(module, "labels_by_method", lambda *given: found.append(given[1]) or compute(*given))
     return found
 
 
