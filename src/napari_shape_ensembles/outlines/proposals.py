@@ -431,7 +431,9 @@ def best_recipe(images: Sequence[ArrayLike], recipe: Any, warn: Callable[[str], 
     """
     if recipe.find is not None:
         return replace(recipe, method="otsu", find=pinned(recipe.find))  # the method is ignored
-    grey = [image for image in images if np.asarray(image).dtype != bool and not reason_not_tried(image, recipe)]
+    images = [image for image in images if np.asarray(image).dtype != bool]
+    reasons = over_blocks(lambda image: reason_not_tried(image, recipe), images)
+    grey = [image for image, reason in zip(images, reasons, strict=True) if not reason]
     proposals = ranked_proposals(grey, recipe) if grey else []
     if words := opposite_contrast(proposals, [f"image {number}" for number in range(1, len(grey) + 1)]):
         warn(words)

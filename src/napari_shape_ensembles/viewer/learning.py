@@ -31,7 +31,7 @@ from ..outlines.proposals import (
     varied,
 )
 from ..palette import OUTLINE
-from ..progress import report
+from ..progress import over_blocks, report
 from ..words import counted
 from .choices import Choices
 from .inputs import OWN, Refs, Sources, file_errors_named, is_own, pixel_size_of, source_of
@@ -526,7 +526,7 @@ class ProposingTask(Task[Proposed]):
 
 def propose_recipes(images: list[tuple[str, NDArray[Any]]], recipe: Any) -> Proposed:
     """Return the best distinct proposals for all images, and the images for which there is none."""
-    reasons = [reason_not_tried(image, recipe) for _, image in images]
+    reasons = over_blocks(lambda one: reason_not_tried(one[1], recipe), images)
     refused = [(name, reason) for (name, _), reason in zip(images, reasons, strict=True) if reason]
     usable = [one for one, reason in zip(images, reasons, strict=True) if not reason]
     found = propose([image for _, image in usable], recipe) if usable else []
