@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.ndimage import gaussian_filter
+from scipy.ndimage import gaussian_filter, label
 from scipy.spatial import cKDTree
 from skimage.io import imread
 from skimage.measure import find_contours
@@ -296,6 +296,37 @@ def test_rectangles_along_the_pixels_stay_symmetric_and_of_one_form():
     assert band_amplitudes(form, [(1, 1), (3, 3), (5, 5)]).max() < 3e-4
 
 
+def traced_discs(rng, count, elongation):
+    """Discs with waves, stretched in a random direction, as traced from pixels; 44 of these across."""
+    u, k = 2 * np.pi * np.arange(400) / 400, np.arange(2, 21)
+    planes = []
+    for _ in range(count):
+        waves = rng.normal(size=(2, len(k))) / k
+        radius = 22 * (1 + 0.03 * (waves[0] @ np.cos(np.outer(k, u)) + waves[1] @ np.sin(np.outer(k, u))))
+        curve = np.stack([radius * np.cos(u), radius * np.sin(u)], axis=1) * (elongation**0.5, elongation**-0.5)
+        angle = rng.uniform(0, 2 * np.pi)
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        planes.append(rasterize([curve @ turn + 40 + rng.uniform(0, 1, 2)], (80, 80)) > 0)
+    return Ensemble.from_labels(label(np.concatenate(planes, axis=1))[0], scale=(1.0, 1.0), unit="µm")
+
+
+def test_elongation_does_not_make_errors_of_pixels_a_difference_in_form():
+    """They are larger across a stretched outline, and smaller along it, once elongation is divided out."""
+    rng = np.random.default_rng(0)
+    discs, ellipses = traced_discs(rng, 190, 1.0), traced_discs(rng, 190, 1.5)
+    result = compare(discs, ellipses)
+    assert not result.undulation.rejected
+    assert result.scale.rejected
+    # Pixels and smoothing are as coarse in all forms, in both directions.
+    _, brought, note = at_one_precision([[discs], [ellipses]])
+    assert note.startswith("380 outlines were brought to the coarser precision")
+    means = [
+        np.log(band_amplitudes(decompose(to_landmarks(images[0], 300))[0], [(9, 13), (14, 24)])).mean(axis=0)
+        for images in brought
+    ]
+    np.testing.assert_allclose(*means, atol=0.05)
+
+
 def test_waves_below_the_errors_of_simulated_pixels_are_not_compared():
     """The least amplitude is ten times the precision that is known."""
     sides = [rasterize([size * curve + 40], (80, 80)) > 0 for size in (1.0, 1.6) for curve in circles(12, 100)]
@@ -395,7 +426,8 @@ def test_smoothing_again_equals_filtering_a_fine_mask(sigma):
     curve = 20 * ragged_blobs(1, seed=2, roughness=0.1)[0]
     none, pixel = np.zeros((1, 2)), np.ones((1, 2))
     own = Precision(np.full(1, 40.0), pixel, pixel, none, np.full(1, np.inf))
-    (smoothed,) = acquired_at(Ensemble([curve]), own, own._replace(smoothing=np.sqrt(1 + np.square([sigma])))).curves
+    wanted = own._replace(pixel=pixel / 40, smoothing=np.sqrt(1 + np.square([sigma])) / 40)
+    (smoothed,) = acquired_at(Ensemble([curve]), own, wanted, 40 * np.eye(2)[None]).curves
     corner = curve.min(axis=0) - 5
     mask = rasterize([(curve - corner) / 0.05], tuple(np.ptp(curve, axis=0).astype(int) * 20 + 220)) > 0
     level = gaussian_filter(mask.astype(float), 20 * np.array(sigma))

@@ -3,6 +3,11 @@
 What pixels, smoothing or few vertices hide is a share of an outline, so precision is relative to its size. Groups are
 matched rank by rank: equal quantiles of their relative precision are brought to the coarsest of these. That keeps what
 the better outlines of all groups show, and changes nothing where groups are equally precise.
+
+Form is free of elongation, its errors are not: in the form of an ellipse pixels are narrower along the major axis than
+along the minor one. Errors of pixels lengthen an outline where they are large across it, which moves landmarks along
+it. Where pixels in the form are more oblong in one group than in another, outlines are smoothed along the axes of these
+pixels, so that the smoothing in the form is alike too.
 """
 
 from collections.abc import Sequence
@@ -11,13 +16,26 @@ import numpy as np
 
 from .._types import Real
 from ..outlines import Ensemble
-from ..outlines.precision import Precision, acquired_at, pixels_of, precision_of, without_small
+from ..outlines.precision import (
+    Precision,
+    acquired_at,
+    axes_of,
+    pixels_of,
+    precision_of,
+    was_traced_again,
+    without_small,
+)
 from ..words import counted, listed
 
 # Groups are equally precise if Kolmogorov and Smirnov's test of their relative precisions exceeds this p-value.
 _ALIKE = 0.25
+# Their pixels are equally oblong above this one: leveling costs fine detail of all outlines.
+_AS_OBLONG = 0.01
 # Pixels of unequal sides are simulated by larger ones.
 _OBLONG = 2.0
+# Smoothing where pixels in the form are unequally oblong, relative to that of the coarsest: what it leaves of errors of
+# pixels lengthens outlines by a third to a tenth of what it was.
+_LEVELED = 1.5
 # Pixel sizes within this factor count as equal.
 _TOLERANCE = 1.1
 
@@ -50,13 +68,22 @@ def at_one_precision(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[En
     given, left_out = _of_equal_limits(groups)
     compared = [list(images) for images in given]
     own = [[precision_of(image) for image in images] for images in given]
-    wanted = _matched([_joined(of) for of in own])
+    axes = [[axes_of(*of) for of in zip(images, known, strict=True)] for images, known in zip(given, own, strict=True)]
+    known = [_joined(of) for of in own]
+    frames = [np.concatenate(of) for of in axes]
+    directed = not any(map(was_traced_again, (image for images in given for image in images)))
+    directed = directed and _unequally_oblong(known, [one.along(of) for one, of in zip(known, frames, strict=True)])
+    if not directed:  # rows and columns
+        axes = [[one.size[:, None, None] * np.eye(2) for one in of] for of in own]
+        frames = [np.concatenate(of) for of in axes]
+    wanted = _matched(known, frames, directed=directed)
     finer: list[str] = []
     count = 0
-    for images, brought, precisions, target in zip(given, compared, own, wanted, strict=True):
+    for images, brought, precisions, target, along in zip(given, compared, own, wanted, axes, strict=True):
         ends = np.cumsum([0, *map(len, images)])
         for place, (image, precision) in enumerate(zip(images, precisions, strict=True)):
-            new = acquired_at(image, precision, Precision(*(of[ends[place] : ends[place + 1]] for of in target)))
+            own_part = Precision(*(of[ends[place] : ends[place + 1]] for of in target))
+            new = acquired_at(image, precision, own_part, along[place])
             if new is not image:
                 old = dict(zip(image.ids.tolist(), image.curves, strict=True))
                 pairs = zip(new.ids.tolist(), new.curves, strict=True)
@@ -100,27 +127,38 @@ def _joined(parts: Sequence[Precision]) -> Precision:
     return Precision(*(np.concatenate(of) for of in zip(*parts, strict=True)))
 
 
-def _matched(groups: Sequence[Precision]) -> list[Precision]:
-    """Precision to which the outlines of each group are brought."""
-    sizes = [group.size for group in groups]
+def _matched(groups: Sequence[Precision], axes: Sequence[Real], *, directed: bool) -> list[Precision]:
+    """Precision to which the outlines of each group are brought; pixels and smoothing along the axes (N, 2, 2)."""
+    sizes, along = [of.size for of in groups], [of.along(side) for of, side in zip(groups, axes, strict=True)]
 
     def coarsest(values: Sequence[Real]) -> list[Real]:
-        """Match values that are larger for coarser outlines, (N, 2) each, in units of length, relative to the sizes."""
-        relative = [of / size[:, None] for of, size in zip(values, sizes, strict=True)]
-        columns = [_to_coarsest([of[:, axis] for of in relative], sizes) for axis in (0, 1)]
-        found = zip(*columns, sizes, strict=True)
-        return [np.stack([rows, across], axis=1) * size[:, None] for rows, across, size in found]
+        """Match relative values that are larger for coarser outlines, (N, 2) each."""
+        columns = [_to_coarsest([of[:, axis] for of in values], sizes) for axis in (0, 1)]
+        return [np.stack(both, axis=1) for both in zip(*columns, strict=True)]
 
-    pixel, smoothing = coarsest([of.pixel for of in groups]), coarsest([of.smoothing for of in groups])
-    if any(_turned(wanted, of.pixel) for wanted, of in zip(pixel, groups, strict=True)):
-        # Errors along one side of a pixel are smoothed along the other: all outlines have to be traced again.
-        pixel, smoothing = ([_OBLONG * wanted for wanted in values] for values in (pixel, smoothing))
+    smoothing = coarsest([of.smoothing for of in along])
+    if directed:
+        # Variances of errors of pixels along an outline depend on their area only, in the mean.
+        sides = [np.sqrt(of.pixel.prod(axis=1)) for of in along]
+        larger = zip(_to_coarsest(sides, sizes), sides, along, strict=True)
+        pixel = [
+            wanted[:, None] * np.where(side[:, None] > 0, of.pixel / np.where(side > 0, side, 1)[:, None], 1)
+            for wanted, side, of in larger
+        ]
+    else:
+        pixel = coarsest([of.pixel for of in along])
+        if any(_turned(wanted, of.pixel) for wanted, of in zip(pixel, along, strict=True)):
+            # Errors along one side of a pixel are smoothed along the other: all outlines have to be traced again.
+            pixel, smoothing = ([_OBLONG * wanted for wanted in values] for values in (pixel, smoothing))
     # What follows the boundary of pixels is not smoothed; simulated pixels are, so that all are alike.
-    unequal = any((wanted > _TOLERANCE * of.pixel).any() for wanted, of in zip(pixel, groups, strict=True))
-    unequal |= any((wanted > _TOLERANCE * of.smoothing).any() for wanted, of in zip(smoothing, groups, strict=True))
+    unequal = directed or any((wanted > _TOLERANCE * of.pixel).any() for wanted, of in zip(pixel, along, strict=True))
+    unequal |= any((wanted > _TOLERANCE * of.smoothing).any() for wanted, of in zip(smoothing, along, strict=True))
     if unequal and any((of.pixel.any(axis=1) & ~of.smoothing.any(axis=1)).any() for of in groups):
         smoothing = [np.maximum(wanted, side) for wanted, side in zip(smoothing, pixel, strict=True)]
-    steps = coarsest([of.step for of in groups])
+    if directed:
+        smoothing = [_LEVELED * wanted for wanted in smoothing]
+    relative = coarsest([of.step / of.size[:, None] for of in groups])
+    steps = [step * size[:, None] for step, size in zip(relative, sizes, strict=True)]
     fewest = _to_coarsest([1 / of.vertices for of in groups], sizes)
     with np.errstate(divide="ignore"):
         return [Precision(*of) for of in zip(sizes, pixel, smoothing, steps, [1 / of for of in fewest], strict=True)]
@@ -133,23 +171,33 @@ def _turned(wanted: Real, own: Real) -> bool:
     return bool((larger.max(axis=1, initial=0) > _TOLERANCE * larger.min(axis=1, initial=np.inf)).any())
 
 
+def _unequally_oblong(groups: Sequence[Precision], along: Sequence[Precision]) -> bool:
+    """Whether square pixels, as they are in the form, are more oblong in some groups than in others."""
+    if any((of.pixel.max(axis=1) > _TOLERANCE * of.pixel.min(axis=1)).any() for of in groups):
+        return False
+    known = [of.pixel[of.pixel.all(axis=1)] for of in along]
+    return len(known) > 1 and all(map(len, known)) and _differ([of[:, 0] / of[:, 1] for of in known], _AS_OBLONG)
+
+
+def _differ(values: Sequence[Real], alike: float = _ALIKE) -> bool:
+    """Whether values of some group are distributed unlike those of all others."""
+    from scipy.stats import ks_2samp  # slow to import
+
+    for place, of in enumerate(values):
+        others = np.concatenate([one for other, one in enumerate(values) if other != place])
+        # The asymptotic distribution is undefined for one outline against one.
+        if len(of) + len(others) > 2 and ks_2samp(of, others, method="asymp").pvalue <= alike:
+            return True
+    return False
+
+
 def _to_coarsest(values: Sequence[Real], sizes: Sequence[Real]) -> list[Real]:
     """Largest of the groups' quantiles at the rank of each value in its group; the values themselves if they are alike.
 
     Equal values are ranked by size, the largest outlines first.
     """
     filled = [of for of in values if len(of)]
-
-    def differs(place: int) -> bool:
-        from scipy.stats import ks_2samp  # slow to import
-
-        others = np.concatenate([of for other, of in enumerate(filled) if other != place])
-        # The asymptotic distribution is undefined for one outline against one.
-        return len(filled[place]) + len(others) > 2 and bool(
-            ks_2samp(filled[place], others, method="asymp").pvalue <= _ALIKE
-        )
-
-    if len(filled) < 2 or not any(of.any() for of in filled) or not any(map(differs, range(len(filled)))):
+    if len(filled) < 2 or not any(of.any() for of in filled) or not _differ(filled):
         return list(values)
     found = []
     for of, size in zip(values, sizes, strict=True):

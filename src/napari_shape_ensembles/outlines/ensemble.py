@@ -306,22 +306,8 @@ class Ensemble:
         if self._features is None:
             import pandas as pd  # slow to import, and not needed for a comparison
 
-            vertices, counts = self.vertices.view(np.complex128)[:, 0], np.diff(self.offsets)
-            after = following(self.offsets)
-            here = _centred(vertices, self.offsets)
-            there = here[after]
-            # Moments of the enclosed area, by the exact formula for polygons: independent of the spacing of the
-            # vertices.
-            cross = (here.conj() * there).imag
-            square = cross * (here**2 + here * there + there**2)
-            power = cross * (np.abs(here) ** 2 + (here * there.conj()).real + np.abs(there) ** 2)
-            sums = [
-                np.add.reduceat(values, self.offsets[:-1]) for values in (cross, cross * (here + there), square, power)
-            ]
-            signed = sums[0] / 2
-            centre = sums[1] / (6 * signed)
-            elongation = np.abs(sums[2] / 12 / signed - centre**2)
-            total = sums[3] / 12 / signed - np.abs(centre) ** 2
+            counts, (total, stretch) = np.diff(self.offsets), moments_of_area(self.vertices, self.offsets)
+            elongation = np.abs(stretch)
             area, perimeter = areas_and_perimeters(self.vertices, self.offsets)
             rings = shapely.linearrings(self.vertices, indices=np.repeat(np.arange(len(self)), counts))
             with np.errstate(divide="ignore", invalid="ignore"):  # infinite where loops cancel the shorter moment
@@ -892,6 +878,22 @@ def areas_and_perimeters(vertices: Real, offsets: Index) -> tuple[Real, Real]:
         found[0, start:stop] = np.abs(np.add.reduceat((here.conj() * here[after]).imag, starts[:-1]) / 2)
         found[1, start:stop] = np.add.reduceat(np.abs(some[after] - some), starts[:-1])
     return found[0], found[1]
+
+
+def moments_of_area(vertices: Real, offsets: Index) -> tuple[Real, Complex]:
+    """Second central moments of the area of each curve z = row + 1j·column, per area: of |z|² and of z², (N,) each.
+
+    By the exact formula for polygons: independent of the spacing of the vertices.
+    """
+    here = _centred(vertices.view(np.complex128)[:, 0], offsets)
+    there = here[following(offsets)]
+    cross = (here.conj() * there).imag
+    square = cross * (here**2 + here * there + there**2)
+    power = cross * (np.abs(here) ** 2 + (here * there.conj()).real + np.abs(there) ** 2)
+    sums = [np.add.reduceat(values, offsets[:-1]) for values in (cross, cross * (here + there), square, power)]
+    signed = sums[0] / 2
+    centre = sums[1] / (6 * signed)
+    return np.asarray(sums[3] / 12 / signed - np.abs(centre) ** 2), np.asarray(sums[2] / 12 / signed - centre**2)
 
 
 def _blocks(offsets: Index) -> Iterable[tuple[int, int]]:

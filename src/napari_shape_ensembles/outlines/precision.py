@@ -13,7 +13,7 @@ from .._types import Index, Mask, Real
 from ..checks import expect
 from ..compiled import kernels
 from ..progress import over_blocks
-from .ensemble import PIXEL_COLUMNS, Ensemble, areas_and_perimeters
+from .ensemble import PIXEL_COLUMNS, Ensemble, areas_and_perimeters, moments_of_area
 from .offsets import following
 from .reasons import VANISHED, too_small
 from .recipe import Recipe
@@ -51,6 +51,8 @@ _PIXEL_ERROR = 0.004
 _FINENESS = 1.5
 # Outlines of which less than this share of the area is left came apart.
 _LEAST_LEFT = 0.5
+# Difference of the second moments of area over their sum, at most: of an ellipse 20 times as long as wide.
+_MAX_ELONGATION = 0.995
 # What the record of tracing holds of outlines that were traced again.
 _TRACED_AGAIN = "traced_again"
 # Outlines that are traced again per block.
@@ -79,6 +81,34 @@ class Precision(NamedTuple):
     smoothing: Real
     step: Real
     vertices: Real
+
+    def along(self, axes: Real) -> "Precision":
+        """Pixels and smoothing along axes (N, 2, 2), the columns, in units of their lengths."""
+        inverse = np.square(np.linalg.inv(axes))
+        pixel, smoothing = (np.sqrt(np.einsum("nij,nj->ni", inverse, of**2)) for of in (self.pixel, self.smoothing))
+        return self._replace(pixel=pixel, smoothing=smoothing)
+
+
+def axes_of(ensemble: Ensemble, precision: Precision) -> Real:
+    """Axes of the pixels of each outline in its form, the columns of (N, 2, 2) arrays.
+
+    The form is the outline without its elongation, that of the second moments of its area. Pixels and smoothing in
+    proportion to them are independent of each other along the axes, which are the principal ones of the outline where
+    pixels are square. The area that the axes span is the square of the size.
+    """
+    total, stretch = moments_of_area(ensemble.vertices, ensemble.offsets)
+    half = np.arctanh(np.minimum(np.abs(stretch) / np.abs(total), _MAX_ELONGATION)) / 2
+    cosines, sines = np.cos(np.angle(stretch)), np.sin(np.angle(stretch))
+    turned = np.stack([cosines, sines, sines, -cosines], axis=1).reshape(-1, 2, 2)
+    scale = np.cosh(half)[:, None, None] * np.eye(2) + np.sinh(half)[:, None, None] * turned
+    pixel = np.where(precision.pixel > 0, precision.pixel, 1)
+    turns, _, _ = np.linalg.svd(np.linalg.inv(scale) * pixel[:, None, :])
+    return np.asarray(precision.size[:, None, None] * scale @ turns)
+
+
+def was_traced_again(ensemble: Ensemble) -> bool:
+    """Whether outlines were brought to another precision."""
+    return _TRACED_AGAIN in ensemble.tracing
 
 
 def precision_of(ensemble: Ensemble) -> Precision:
@@ -133,7 +163,7 @@ def pixels_of(ensemble: Ensemble) -> Real:
 
 def simulated_error(ensemble: Ensemble) -> Real:
     """Error of outlines that were traced again from larger pixels, (N,); 0 if they were not."""
-    return _PIXEL_ERROR * (_TRACED_AGAIN in ensemble.tracing) * pixels_of(ensemble).max(axis=1)
+    return _PIXEL_ERROR * was_traced_again(ensemble) * pixels_of(ensemble).max(axis=1)
 
 
 def _smoothing(ensemble: Ensemble) -> Real:
@@ -192,14 +222,17 @@ def _grid_step(places: Real) -> Real:
 # ------------------------------------------------------------------------------------------- a lower precision
 
 
-def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemble:
+def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Real) -> Ensemble:
     """Return outlines as they would have been acquired at another precision; the ensemble itself if none changes.
 
     Parameters
     ----------
     ensemble : Ensemble
     own, wanted : Precision
-        Where an outline is coarser than wanted, or finer by less than a tenth, it stays as it is.
+        Where an outline is coarser than wanted, or finer by less than a tenth, it stays as it is. Pixels and smoothing
+        wanted are along the axes, in units of their lengths.
+    axes : (N, 2, 2) array
+        See `axes_of`.
     """
     curves, dense = list(ensemble.curves), np.isinf(own.vertices)
     fewer = wanted.vertices * _TOLERANCE < np.diff(ensemble.offsets)
@@ -218,8 +251,7 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
     own = own._replace(
         pixel=np.where(new, np.maximum(own.pixel, wanted.step), own.pixel), step=np.where(new, wanted.step, own.step)
     )
-    coarser = (wanted.pixel > _TOLERANCE * own.pixel) | (wanted.smoothing > _TOLERANCE * own.smoothing)
-    retraced = dense & coarser.any(axis=1)
+    retraced = dense & _coarser(wanted, own.along(axes)).any(axis=1)
     if not (fewer | regridded | retraced).any():
         return ensemble
     kept = np.ones(len(ensemble), dtype=bool)
@@ -234,27 +266,34 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision) -> Ensemb
     rows = np.flatnonzero(edges)
     replace(rows, traced_again([curves[row] for row in rows], own.pixel[rows], np.ones(2)))
     own = own._replace(smoothing=np.where(edges[:, None], own.pixel, own.smoothing))
-    coarser = (wanted.pixel > _TOLERANCE * own.pixel) | (wanted.smoothing > _TOLERANCE * own.smoothing)
-    rows = np.flatnonzero(retraced & coarser.any(axis=1))
-    lacking = np.sqrt(np.maximum(wanted.smoothing**2 - own.smoothing**2 - _CHORDS * own.pixel**2, 0))
-    finer = [curves[row] for row in rows]
-    straight = _along_grid(finer, own.pixel[rows], own.smoothing[rows])
-    replace(rows, _simulated(finer, own.pixel[rows], wanted.pixel[rows], own.smoothing[rows], lacking[rows], straight))
+    inner = own.along(axes)
+    rows = np.flatnonzero(retraced & _coarser(wanted, inner).any(axis=1))
+    lacking = np.sqrt(np.maximum(wanted.smoothing**2 - inner.smoothing**2 - _CHORDS * inner.pixel**2, 0))
+    straight = _along_grid([curves[row] for row in rows], own.pixel[rows], own.smoothing[rows])
+    inverse = np.linalg.inv(axes)
+    finer = [curves[row] @ inverse[row].T for row in rows]
+    again = _simulated(finer, inner.pixel[rows], wanted.pixel[rows], inner.smoothing[rows], lacking[rows], straight)
+    replace(rows, [curve if curve is None else curve @ axes[row].T for row, curve in zip(rows, again, strict=True)])
     # What is left of one that came apart is no outline if it is smaller than what is traced by default.
     left, _ = areas_and_perimeters(np.concatenate(curves), np.cumsum([0, *map(len, curves)], dtype=np.int64))
     area, _ = areas_and_perimeters(ensemble.vertices, ensemble.offsets)
-    least = np.minimum(_LEAST_LEFT * area, Recipe.min_area * wanted.pixel.prod(axis=1))
+    least = np.minimum(_LEAST_LEFT * area, Recipe.min_area * (own.size[:, None] * wanted.pixel).prod(axis=1))
     kept &= ~retraced | (left >= least)
     dropped = ensemble.dropped
     if not kept.all():
         dropped[VANISHED] = dropped.get(VANISHED, 0) + int(np.count_nonzero(~kept))
     held = pixels_of(ensemble)
-    held[retraced] = np.maximum(wanted.pixel, own.pixel)[retraced]
+    held[retraced] = (own.size[:, None] * np.maximum(wanted.pixel, inner.pixel))[retraced]
     columns = dict(zip(PIXEL_COLUMNS, held.T, strict=True)) if retraced.any() else {}
     rows = np.flatnonzero(kept)
     metadata = ensemble.metadata.assign(**columns).iloc[rows]
     tracing = ensemble.tracing | ({_TRACED_AGAIN: True} if retraced.any() else {})
     return ensemble.derived([curves[row] for row in rows], rows, dropped=dropped, metadata=metadata, tracing=tracing)
+
+
+def _coarser(wanted: Precision, own: Precision) -> Mask:
+    """Whether pixels or smoothing are to become larger, (N, 2)."""
+    return (wanted.pixel > _TOLERANCE * own.pixel) | (wanted.smoothing > _TOLERANCE * own.smoothing)
 
 
 def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.outline_smoothing) -> Ensemble:
