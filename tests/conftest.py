@@ -70,6 +70,13 @@ settings.register_profile("thorough", settings.default, max_examples=10_000, dea
 settings.load_profile("usual")
 
 
+@pytest.fixture(autouse=True)
+def _nothing_kept():
+    """Let each test compute what it needs: whether an earlier one had the same image must not matter."""
+    if recent := sys.modules.get("napari_shape_ensembles.outlines.recent"):
+        recent.forget()
+
+
 @pytest.fixture(scope="session")
 def real_data():
     """Return `tests/data`, the folder of the data included in the repository."""

@@ -4,11 +4,13 @@ from collections.abc import Callable, Hashable
 from hashlib import blake2b
 from threading import Lock
 from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
 T = TypeVar("T")
+_all = WeakSet["Recent[Any]"]()
 
 
 class Recent(Generic[T]):
@@ -26,6 +28,7 @@ class Recent(Generic[T]):
         self._most, self._size_of = most, size_of
         self._kept: dict[Hashable, tuple[T]] = {}
         self._locks: dict[Hashable, Lock] = {}  # of those being computed
+        _all.add(self)
 
     def of(self, compute: Callable[[], T], image: NDArray[Any], *about: Hashable) -> T:
         """Return what `compute` returned for this image, and for what else it depends on."""
@@ -44,3 +47,9 @@ class Recent(Generic[T]):
                 break
             self._kept.pop(oldest, None)
         return found[0]
+
+
+def forget() -> None:
+    """Release all results that are kept."""
+    for one in list(_all):
+        one._kept.clear()
