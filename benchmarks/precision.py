@@ -1,12 +1,13 @@
 """False differences between outlines of one law that are known to unequal precision.
 
     python benchmarks/precision.py [--forms ellipses rectangles aligned] [--doors labels rounded …] [--across 40:60 …]
-        [--roughness .03 .12 …] [--draws N] [--seed S]
+        [--roughness .03 .12 …] [--stretch 1.5] [--count N] [--draws N] [--seed S]
 
 50 and 50 outlines of one law in every draw: ellipses with waves of random phase, sharp rectangles, or rectangles
-aligned with the pixels. A door is how both sides are acquired; across are their sizes in pixels. One line a cell:
-rejections of form and of scale at the default level (0.025 each), overruling withheld rows, and how often roughness was
-not tested. Cells share their outlines. Stated in docs/explanation/limits.md.
+aligned with the pixels; those of the second side stretched in random directions, if asked for. A door is how both sides
+are acquired; across are their sizes in pixels. One line a cell: rejections of form and of scale at the default level
+(0.025 each), overruling withheld rows, and how often roughness was not tested. Cells share their outlines. Stated in
+docs/explanation/limits.md.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import numpy as np
 import shapely
 from scipy.ndimage import find_objects
 
-from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles import Ensemble, Outlines, Settings, compare
 from napari_shape_ensembles.outlines.rasterize import rasterize
 from results_file import printed, share
 
@@ -75,6 +76,25 @@ def traced(curves: Sequence[np.ndarray], smoothing: float = 1.0, columns: int = 
     return Ensemble.from_labels(plane, scale=(1.0, float(columns)), unit="µm", smoothing=smoothing)
 
 
+def segmented(curves: Sequence[np.ndarray]) -> Ensemble:
+    """Outlines of a gray image with noise, by Otsu's threshold."""
+    plane = plane_of(curves)
+    recipe, rng = Outlines(method="otsu", split_touching="none"), np.random.default_rng(len(plane))
+    labels = recipe.labels((plane > 0) + rng.normal(0, 0.03, plane.shape))
+    return recipe.trace(labels, scale=(1.0, 1.0), unit="µm")
+
+
+def stretched(rng: np.random.Generator, curves: Sequence[np.ndarray], by: float) -> list[np.ndarray]:
+    """Curves that are so many times longer in a random direction, with the same area."""
+    turns = np.exp(1j * rng.uniform(0, 2 * np.pi, len(curves)))
+    found = []
+    for curve, turn in zip(curves, turns, strict=True):
+        along = (curve @ (1, 1j)) * turn
+        along = (along.real * by**0.5 + 1j * along.imag * by**-0.5) / turn
+        found.append(np.stack([along.real, along.imag], axis=1))
+    return found
+
+
 def rounded(curves: Sequence[np.ndarray]) -> Ensemble:
     """Vertices on whole pixels."""
     return Ensemble([np.round(curve) for curve in curves])
@@ -100,6 +120,7 @@ def clicked(curves: Sequence[np.ndarray], *, thinned: bool = False) -> Ensemble:
 Acquisition = Callable[[Sequence[np.ndarray]], Ensemble]
 DOORS: dict[str, tuple[Acquisition, Acquisition]] = {
     "labels": (traced, traced),
+    "images": (segmented, segmented),
     "rounded": (rounded, rounded),
     "edges": (edges, edges),
     "rounded, dense": (rounded, Ensemble),
@@ -117,6 +138,8 @@ def main() -> None:
     parser.add_argument("--doors", choices=DOORS, nargs="+", default=["labels"])
     parser.add_argument("--across", nargs="+", default=["40:60"], metavar="A:B", help="in pixels")
     parser.add_argument("--roughness", type=float, nargs="+", default=[0.0])
+    parser.add_argument("--stretch", type=float, default=1.0, help="of the second side")
+    parser.add_argument("--count", type=int, default=50, help="outlines of a side")
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--seed", type=int, default=8801)
     options = parser.parse_args()
@@ -124,7 +147,9 @@ def main() -> None:
         rejected = np.zeros(2, dtype=int)
         for number in range(options.draws):
             rng = np.random.default_rng([options.seed, number])
-            drawn = [FORMS[form](rng, 50, float(size), roughness) for size in across.split(":")]
+            drawn = [FORMS[form](rng, options.count, float(size), roughness) for size in across.split(":")]
+            if options.stretch != 1:
+                drawn[1] = stretched(rng, drawn[1], options.stretch)
             # Images of unequal extent: the correction of the border would leave few of the larger outlines.
             settings = Settings(border_correction=False, seed=number)
             sides = (side(of) for side, of in zip(DOORS[door], drawn, strict=True))

@@ -6,8 +6,8 @@ the better outlines of all groups show, and changes nothing where groups are equ
 
 Form is free of elongation, its errors are not: in the form of an ellipse pixels are narrower along the major axis than
 along the minor one. Errors of pixels lengthen an outline where they are large across it, which moves landmarks along
-it. Where pixels in the form are more oblong in one group than in another, outlines are smoothed along the axes of these
-pixels, so that the smoothing in the form is alike too.
+it. Where one group is more elongated than another, outlines are smoothed along their principal axes, so that the
+smoothing in the form is alike too.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from ..outlines import Ensemble
 from ..outlines.precision import (
     Precision,
     acquired_at,
-    axes_of,
     pixels_of,
     precision_of,
+    principal_axes,
     was_traced_again,
     without_small,
 )
@@ -29,12 +29,11 @@ from ..words import counted, listed
 
 # Groups are equally precise if Kolmogorov and Smirnov's test of their relative precisions exceeds this p-value.
 _ALIKE = 0.25
-# Their pixels are equally oblong above this one: leveling costs fine detail of all outlines.
-_AS_OBLONG = 0.01
+# They are equally elongated above this one: leveling costs fine detail of all outlines.
+_AS_ELONGATED = 0.01
 # Pixels of unequal sides are simulated by larger ones.
 _OBLONG = 2.0
-# Smoothing where pixels in the form are unequally oblong, relative to that of the coarsest: what it leaves of errors of
-# pixels lengthens outlines by a third to a tenth of what it was.
+# Smoothing where groups are unequally elongated, relative to that of the coarsest.
 _LEVELED = 1.5
 # Pixel sizes within this factor count as equal.
 _TOLERANCE = 1.1
@@ -68,22 +67,22 @@ def at_one_precision(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[En
     given, left_out = _of_equal_limits(groups)
     compared = [list(images) for images in given]
     own = [[precision_of(image) for image in images] for images in given]
-    axes = [[axes_of(*of) for of in zip(images, known, strict=True)] for images, known in zip(given, own, strict=True)]
-    known = [_joined(of) for of in own]
-    frames = [np.concatenate(of) for of in axes]
-    directed = not any(map(was_traced_again, (image for images in given for image in images)))
-    directed = directed and _unequally_oblong(known, [one.along(of) for one, of in zip(known, frames, strict=True)])
-    if not directed:  # rows and columns
-        axes = [[one.size[:, None, None] * np.eye(2) for one in of] for of in own]
-        frames = [np.concatenate(of) for of in axes]
-    wanted = _matched(known, frames, directed=directed)
+    elongated = _unequally_elongated(given, own)
+    axes = [
+        [
+            one.size[:, None, None] * (principal_axes(image) if elongated else np.eye(2))
+            for image, one in zip(images, known, strict=True)
+        ]
+        for images, known in zip(given, own, strict=True)
+    ]
+    wanted = _matched([_joined(of) for of in own], [np.concatenate(of) for of in axes], elongated=elongated)
     finer: list[str] = []
     count = 0
     for images, brought, precisions, target, along in zip(given, compared, own, wanted, axes, strict=True):
         ends = np.cumsum([0, *map(len, images)])
         for place, (image, precision) in enumerate(zip(images, precisions, strict=True)):
-            own_part = Precision(*(of[ends[place] : ends[place + 1]] for of in target))
-            new = acquired_at(image, precision, own_part, along[place])
+            here = Precision(*(of[ends[place] : ends[place + 1]] for of in target))
+            new = acquired_at(image, precision, here, along[place])
             if new is not image:
                 old = dict(zip(image.ids.tolist(), image.curves, strict=True))
                 pairs = zip(new.ids.tolist(), new.curves, strict=True)
@@ -127,7 +126,7 @@ def _joined(parts: Sequence[Precision]) -> Precision:
     return Precision(*(np.concatenate(of) for of in zip(*parts, strict=True)))
 
 
-def _matched(groups: Sequence[Precision], axes: Sequence[Real], *, directed: bool) -> list[Precision]:
+def _matched(groups: Sequence[Precision], axes: Sequence[Real], *, elongated: bool) -> list[Precision]:
     """Precision to which the outlines of each group are brought; pixels and smoothing along the axes (N, 2, 2)."""
     sizes, along = [of.size for of in groups], [of.along(side) for of, side in zip(groups, axes, strict=True)]
 
@@ -137,7 +136,7 @@ def _matched(groups: Sequence[Precision], axes: Sequence[Real], *, directed: boo
         return [np.stack(both, axis=1) for both in zip(*columns, strict=True)]
 
     smoothing = coarsest([of.smoothing for of in along])
-    if directed:
+    if elongated:
         # Variances of errors of pixels along an outline depend on their area only, in the mean.
         sides = [np.sqrt(of.pixel.prod(axis=1)) for of in along]
         larger = zip(_to_coarsest(sides, sizes), sides, along, strict=True)
@@ -151,11 +150,11 @@ def _matched(groups: Sequence[Precision], axes: Sequence[Real], *, directed: boo
             # Errors along one side of a pixel are smoothed along the other: all outlines have to be traced again.
             pixel, smoothing = ([_OBLONG * wanted for wanted in values] for values in (pixel, smoothing))
     # What follows the boundary of pixels is not smoothed; simulated pixels are, so that all are alike.
-    unequal = directed or any((wanted > _TOLERANCE * of.pixel).any() for wanted, of in zip(pixel, along, strict=True))
+    unequal = elongated or any((wanted > _TOLERANCE * of.pixel).any() for wanted, of in zip(pixel, along, strict=True))
     unequal |= any((wanted > _TOLERANCE * of.smoothing).any() for wanted, of in zip(smoothing, along, strict=True))
     if unequal and any((of.pixel.any(axis=1) & ~of.smoothing.any(axis=1)).any() for of in groups):
         smoothing = [np.maximum(wanted, side) for wanted, side in zip(smoothing, pixel, strict=True)]
-    if directed:
+    if elongated:
         smoothing = [_LEVELED * wanted for wanted in smoothing]
     relative = coarsest([of.step / of.size[:, None] for of in groups])
     steps = [step * size[:, None] for step, size in zip(relative, sizes, strict=True)]
@@ -171,12 +170,15 @@ def _turned(wanted: Real, own: Real) -> bool:
     return bool((larger.max(axis=1, initial=0) > _TOLERANCE * larger.min(axis=1, initial=np.inf)).any())
 
 
-def _unequally_oblong(groups: Sequence[Precision], along: Sequence[Precision]) -> bool:
-    """Whether square pixels, as they are in the form, are more oblong in some groups than in others."""
-    if any((of.pixel.max(axis=1) > _TOLERANCE * of.pixel.min(axis=1)).any() for of in groups):
+def _unequally_elongated(groups: Sequence[Sequence[Ensemble]], known: Sequence[Sequence[Precision]]) -> bool:
+    """Whether outlines that were traced from square pixels are more elongated in some groups than in others."""
+    pixels = [np.concatenate([one.pixel for one in of]) for of in known]
+    oblong = any((of.max(axis=1) > _TOLERANCE * of.min(axis=1)).any() for of in pixels)
+    images = [image for group in groups for image in group]
+    if oblong or len(groups) < 2 or not all(of.any() for of in pixels) or any(map(was_traced_again, images)):
         return False
-    known = [of.pixel[of.pixel.all(axis=1)] for of in along]
-    return len(known) > 1 and all(map(len, known)) and _differ([of[:, 0] / of[:, 1] for of in known], _AS_OBLONG)
+    lengths = [np.concatenate([np.linalg.norm(principal_axes(image)[..., 0], axis=1) for image in of]) for of in groups]
+    return _differ([length[of.any(axis=1)] for length, of in zip(lengths, pixels, strict=True)], _AS_ELONGATED)
 
 
 def _differ(values: Sequence[Real], alike: float = _ALIKE) -> bool:

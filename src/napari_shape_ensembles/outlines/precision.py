@@ -89,21 +89,16 @@ class Precision(NamedTuple):
         return self._replace(pixel=pixel, smoothing=smoothing)
 
 
-def axes_of(ensemble: Ensemble, precision: Precision) -> Real:
-    """Axes of the pixels of each outline in its form, the columns of (N, 2, 2) arrays.
+def principal_axes(ensemble: Ensemble) -> Real:
+    """Principal axes of the area of each outline, the longer first: the columns of (N, 2, 2) arrays of determinant 1.
 
-    The form is the outline without its elongation, that of the second moments of its area. Pixels and smoothing in
-    proportion to them are independent of each other along the axes, which are the principal ones of the outline where
-    pixels are square. The area that the axes span is the square of the size.
+    Their inverse takes an outline to its form, which is free of elongation.
     """
     total, stretch = moments_of_area(ensemble.vertices, ensemble.offsets)
-    half = np.arctanh(np.minimum(np.abs(stretch) / np.abs(total), _MAX_ELONGATION)) / 2
-    cosines, sines = np.cos(np.angle(stretch)), np.sin(np.angle(stretch))
-    turned = np.stack([cosines, sines, sines, -cosines], axis=1).reshape(-1, 2, 2)
-    scale = np.cosh(half)[:, None, None] * np.eye(2) + np.sinh(half)[:, None, None] * turned
-    pixel = np.where(precision.pixel > 0, precision.pixel, 1)
-    turns, _, _ = np.linalg.svd(np.linalg.inv(scale) * pixel[:, None, :])
-    return np.asarray(precision.size[:, None, None] * scale @ turns)
+    length = np.exp(np.arctanh(np.minimum(np.abs(stretch) / np.abs(total), _MAX_ELONGATION)) / 2)
+    longer = np.exp(0.5j * np.angle(stretch))
+    sides = np.stack([longer * length, 1j * longer / length], axis=1)
+    return np.stack([sides.real, sides.imag], axis=1)
 
 
 def was_traced_again(ensemble: Ensemble) -> bool:
@@ -232,7 +227,7 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
         Where an outline is coarser than wanted, or finer by less than a tenth, it stays as it is. Pixels and smoothing
         wanted are along the axes, in units of their lengths.
     axes : (N, 2, 2) array
-        See `axes_of`.
+        The columns.
     """
     curves, dense = list(ensemble.curves), np.isinf(own.vertices)
     fewer = wanted.vertices * _TOLERANCE < np.diff(ensemble.offsets)

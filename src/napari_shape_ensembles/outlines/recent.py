@@ -9,6 +9,11 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from ..progress import cancellation_check
+
+# Interval in seconds between checks for cancellation while another thread computes the same.
+_POLL_INTERVAL_S = 0.1
+
 T = TypeVar("T")
 _all = WeakSet["Recent[Any]"]()
 
@@ -36,12 +41,15 @@ class Recent(Generic[T]):
             return compute()
         digest = blake2b(np.ascontiguousarray(image).view(np.uint8).data).digest()
         key = image.shape, image.dtype.str, digest, *about
+        lock, leave_if_stopped = self._locks.setdefault(key, Lock()), cancellation_check()
+        while not lock.acquire(timeout=_POLL_INTERVAL_S):
+            leave_if_stopped()
         try:
-            with self._locks.setdefault(key, Lock()):
-                kept = self._kept.pop(key, None)  # another thread may have removed it
-                found = self._kept[key] = (compute(),) if kept is None else kept
+            kept = self._kept.pop(key, None)  # another thread may have removed it
+            found = self._kept[key] = (compute(),) if kept is None else kept
         finally:
             self._locks.pop(key, None)
+            lock.release()
         for oldest in list(self._kept)[:-1]:
             if sum(self._size_of(one) for (one,) in list(self._kept.values())) <= self._most:
                 break
