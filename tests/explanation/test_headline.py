@@ -88,7 +88,7 @@ def test_intervals_are_over_images_if_there_are_several(images):
     assert [len(side) for side in found.image_means] == [6, 6]
     means = [np.log(list(side.values())) for side in found.image_means]
     ratio = np.exp(means[1].mean() - means[0].mean())
-    assert f"larger: {ratio:.2f} times as long as A's" in found.sentence
+    assert f"larger: {ratio:.2f} times A's in length" in found.sentence
     from scipy.stats import ttest_ind
 
     interval = ttest_ind(means[1], means[0], equal_var=False).confidence_interval()
@@ -242,12 +242,12 @@ def test_text_for_a_paper_states_resampling_faults_and_combined_parts():
 
 
 def test_a_ratio_has_the_same_interval_everywhere(larger):
-    pattern = r"larger: ([\d.]+) times as long as one's \(([\d.]+) to ([\d.]+)\), mean area × ([\d.]+)\."
+    pattern = r"larger: ([\d.]+) times one's in length \(([\d.]+) to ([\d.]+)\), mean area × ([\d.]+)\."
     *stated, area = re.search(pattern, headline(larger).sentence).groups()
     size = larger.estimates.loc[0]
     assert stated == ratio_words(size["estimate"], size["low"], size["high"])
     assert [area] == ratio_words(larger.estimates["estimate"][1])
-    words = f"{stated[0]} times as long as one's, 95 % interval {stated[1]} to {stated[2]}, mean area × {area}"
+    words = f"{stated[0]} times one's in length, 95 % interval {stated[1]} to {stated[2]}, mean area × {area}"
     assert words in explain(larger).sentences()[0]
 
 
