@@ -58,6 +58,26 @@ def test_headline_and_statements_name_the_same_quantities():
         assert all(("larger" in words) == (result.ratios["low"][0] > 1) for words in said)
 
 
+def test_the_direction_of_elongation_has_a_row():
+    """Every p-value of a sentence is one of the table."""
+    angle, rng = 2 * np.pi * np.arange(80) / 80, np.random.default_rng(0)
+    z = (1 + 0.15 * np.cos(3 * angle) + 0.05 * np.cos(2 * angle + 1)) * np.exp(1j * angle)
+    curve = np.stack([z.real, z.imag], axis=-1)
+    a, b = (
+        [curve @ np.diag([side, 1 / side] + 0.05 * rng.normal(size=2)) for _ in range(30)] for side in (1.2, 1 / 1.2)
+    )
+    result = compare(Ensemble(a), Ensemble(b), QUICK)
+    assert "direction of elongation" in named(result)["scale"]
+    row = result.estimates.set_index("quantity").loc["direction of elongation"]
+    assert row["kind"] == "distance"
+    assert 0 < row["low"] < row["estimate"] < row["high"]
+    (said,) = [one.text for one in statements(result) if one.text.startswith("The direction of elongation differs")]
+    assert said.endswith(f"; adjusted p = {p_text(row['p_adjusted'])}).")
+    assert "common form" not in " ".join(explain(result).sentences()) or all(result.has_common_form)
+    without = compare(Ensemble(a), Ensemble(b), QUICK, reflections=False).estimates.set_index("quantity")
+    assert without.loc["direction of elongation", ["estimate", "p"]].isna().all()
+
+
 def test_wider_spread_about_the_same_mean_is_named():
     result = pair(wider)
     assert "spread of size" in named(result)["scale"]

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import shapely
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Outlines, Settings, compare, explain
@@ -247,6 +248,11 @@ def test_a_ratio_has_the_same_interval_everywhere(larger):
     size = larger.estimates.loc[0]
     assert stated == ratio_words(size["estimate"], size["low"], size["high"])
     assert [area] == ratio_words(larger.estimates["estimate"][1])
+    assert "Ratios are those of geometric means, but for areas of arithmetic means; their" in methods(
+        larger, None, headline(larger)
+    )
+    areas = [np.mean([shapely.Polygon(curve).area for curve in side.curves]) for side in (larger.a, larger.b)]
+    assert larger.estimates["estimate"][1] == pytest.approx(areas[1] / areas[0], rel=1e-6)
     words = f"{stated[0]} times one's in length, 95 % interval {stated[1]} to {stated[2]}, mean area × {area}"
     assert words in explain(larger).sentences()[0]
 

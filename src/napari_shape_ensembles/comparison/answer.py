@@ -17,7 +17,7 @@ from ..outlines.reasons import AT_BORDER, SMALLER_WINDOW
 from ..shapes import spd
 from ..words import counted, listed, p_text
 from .border import NOTED, weights_in_words
-from .estimates import QUANTITIES, described, p_values
+from .estimates import QUANTITIES, described
 from .fragility import checks_in_words
 from .learning import coordinate_precision, relative_precision
 from .position_trends import position_trends
@@ -59,8 +59,7 @@ _PICTURED = {
     "concavity": "",
     "direction of elongation": "",
 }
-# Quantities with a part of a test, but without a row in the table of estimates; and what these, and distances, are.
-_WITHOUT_ROW = {"direction of elongation": "scale"}
+# What distances are of.
 _WHAT_IS = {
     "coarse form": "waves of up to 5 lobes around the outline",
     "direction of elongation": "which way the form is stretched",
@@ -212,19 +211,12 @@ def named(comparison: Comparison) -> dict[str, tuple[str, ...]]:
 
     Names of rows of the table of estimates, by test; none if the test as a whole finds no difference.
     """
-    found = {}
+    found, tested = {}, comparison.quantity_p_values
     for name in TESTS:
         test: MMDTest = getattr(comparison, name)
-        adjusted = {one: _p_adjusted(comparison, one) for one, of in (QUANTITIES | _WITHOUT_ROW).items() if of == name}
-        found[name] = tuple(one for one, p in adjusted.items() if test.rejected and p <= test.significance)
+        own = [one for one, of in QUANTITIES.items() if of == name and one in tested]
+        found[name] = tuple(one for one in own if test.rejected and tested[one][1] <= test.significance)
     return found
-
-
-def _p_adjusted(comparison: Comparison, name: str) -> float:
-    """Adjusted p-value of a quantity, or of a part of a test that is none; NaN if it was not tested."""
-    if name in _WITHOUT_ROW:
-        return p_values(getattr(comparison, _WITHOUT_ROW[name]), (name,))[1]
-    return comparison.quantity_p_values.get(name, (np.nan, np.nan))[1]
 
 
 def formless(comparison: Comparison) -> str:
@@ -505,7 +497,7 @@ def ratio_sentence(comparison: Comparison) -> str:
 def _quantity_sentence(comparison: Comparison, name: str, rows: dict[str, dict[str, Any]]) -> str:
     (a, b), level = names_of(comparison), comparison.settings.test_level
     if name not in rows:
-        p = _p_adjusted(comparison, name)
+        _, p = comparison.quantity_p_values[name]
         return f"The {name} differs ({_WHAT_IS[name]}; adjusted p = {p_text(p, level)})."
     row = rows[name]
     if row["estimate"] in (0, np.inf):
