@@ -12,7 +12,7 @@ from ...comparison.verdict import ROW_WORDS
 from ...progress import Progress
 from ...studies import DecisionLandscape, SmoothingStudy
 from ...studies.figures import plot_landscape, plot_study
-from ...words import counted
+from ...words import counted, p_text
 from ..panels.fonts import with_label_font
 from ..panels.plot_view import Plot, PlotView
 from ..panels.widgets import (
@@ -187,7 +187,9 @@ class LandscapePage(StudyPage):
     def sentence_at(self, place: tuple[int, int]) -> str:
         result: DecisionLandscape = self.result
         tests = (("form", result.undulation), ("scale", result.scale))
-        numbers = "; ".join(f"{name} p = {test.p_value[place]:.2g}, MMD {test.mmd[place]:.3f}" for name, test in tests)
+        numbers = "; ".join(
+            f"{name} p = {p_text(test.p_value[place])}, MMD {test.mmd[place]:.3f}" for name, test in tests
+        )
         (i, j), row = place, ROW_WORDS[result.case[place]]
         why = f"{row}: {result.inconclusive}" if result.inconclusive else row
         return f"{result.landmarks[i]} landmarks, rank {result.ranks[j]}: {why} ({numbers})."

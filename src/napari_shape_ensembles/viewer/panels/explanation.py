@@ -15,7 +15,7 @@ from ...comparison.quantities import COMPONENTS
 from ...explanation import Explanation
 from ...explanation.modes import Modes, along_mode, exaggeration
 from ...mmd.witness import most_typical
-from ...words import counted
+from ...words import counted, p_text
 from .distributions import PairedHistogram, ShareBar
 from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
 from .widgets import NarrowList, PickTable, Section, SteadyTabs, WrappedLabel, clear_layout, column, tip, wrapped_label
@@ -297,7 +297,7 @@ class ModeTable(PickTable):
         rows = [
             (
                 f"{mode + 1}",
-                f"{modes.tests.adjusted[mode]:.2g}",
+                p_text(modes.tests.adjusted[mode], significance),
                 f"{modes.mean_difference[mode]:+.2f}",
                 f"{modes.spread_ratio[mode]:.2f}",
                 f"{modes.variance[mode]:.1%}",

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 from ...comparison.answer import titles_of
 from ...comparison.fragility import checks_in_words
 from ...comparison.verdict import INCONCLUSIVE, TRUTH_TABLE
-from ...words import counted
+from ...words import counted, p_text
 from ..displayed_result import DisplayedResult, count_lines, doubts_of, settings_lines, tests_of
 from .distributions import NullPlot
 from .widgets import Entries, Section, button, column, menu_button, tip, wrapped_label
@@ -94,7 +94,7 @@ class ResultsPanel(QWidget):
                 if not decided:
                     decision = "withheld" if result.undecided == "withheld" else "too few"
                 threshold = f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–"
-                numbers = f"{test.mmd:.3f}", threshold, f"{test.p_value:.2g}"
+                numbers = f"{test.mmd:.3f}", threshold, p_text(test.p_value, test.significance)
                 title = name.replace(" and ", " and<br>").replace(" of ", " of<br>")
                 bold = "b" if decision == "detected" else "span"
                 tests += f"<tr><td>{title}<td><{bold}>{decision}</{bold}>"
