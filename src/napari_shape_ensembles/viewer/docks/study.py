@@ -35,7 +35,7 @@ _PROGRESS_MS = 150  # milliseconds between updates of the progress bar (throttle
 _GRID = 1  # index of the axes with the heat map of a landscape
 _CLICK = "Click a point in the plot to use its settings. The settings in use are framed or dotted."
 _LOADED = "In use now: press Run again in Answer for its curves."
-_SYNTAX = "Numbers and ranges, separated by commas: 2-20:2 means 2, 4, … 20."
+_SYNTAX = "Numbers and ranges, separated by commas, such as 2 to 20 by 2, or 2-20:2."
 
 
 class StudyPage(TaskPage):

@@ -87,8 +87,8 @@ class ResultsPanel(QWidget):
             found = [words for words in result.warnings if words not in elsewhere]
             lines = [*shown.notes, *found]
             warnings = "\n".join(line if line.startswith("✓") else f"⚠ {line}" for line in lines)
-            tests = "<table cellspacing=0 cellpadding=3><tr><td><small>difference</small>"
-            tests += "".join(f"<td align=right><small>{heading}</small>" for heading in _NUMBERS)
+            tests = "<table cellpadding=1 style='font-size: small'><tr><td colspan=2>difference"
+            tests += "".join(f"<td align=right>{heading}" for heading in _NUMBERS)
             for name, test in tests_of(result):
                 decision = "detected" if test.rejected else "not detected"
                 if not decided:
@@ -96,7 +96,8 @@ class ResultsPanel(QWidget):
                 threshold = f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–"
                 numbers = f"{test.mmd:.3f}", threshold, p_text(test.p_value, test.significance)
                 title = name.replace(" and ", " and<br>").replace(" of ", " of<br>")
-                tests += f"<tr><td>{title}:<br><b>{decision}</b>"
+                bold = "b" if decision == "detected" else "span"
+                tests += f"<tr><td>{title}<td><{bold}>{decision}</{bold}>"
                 tests += "".join(f"<td align=right>{number}" for number in numbers)
             tests += "</table>"
             details = []
