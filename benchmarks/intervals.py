@@ -13,6 +13,7 @@ import numpy as np
 
 from napari_shape_ensembles.comparison.estimates import standardized_distance
 from napari_shape_ensembles.comparison.quantities import COMPONENTS
+from napari_shape_ensembles.comparison.quantity_tests import label_orders, quantile_of, spread_difference
 from napari_shape_ensembles.explanation.components import component_shares
 from napari_shape_ensembles.mmd.contrasts import bootstrap_counts, difference_of_means, spread_interval
 from results_file import out_option, printed, record, share
@@ -38,6 +39,7 @@ def of_numbers(kind, m, n, seed):
     values = np.concatenate([KINDS[kind](rng, m), KINDS[kind](rng, n)])
     counts = bootstrap_counts(m, m + n, 500, seed)
     _, low, high = difference_of_means(values[:, None], m, counts)
+    quantile = quantile_of(spread_difference(values, label_orders(m, None, None, m + n, 499, seed)))
     means, spreads = [], []
     for side in (slice(m), slice(m, None)):
         share = counts[:, side] / counts[:, side].sum(axis=1, keepdims=True)
@@ -47,7 +49,7 @@ def of_numbers(kind, m, n, seed):
         "ratio: percentiles": np.quantile(means[1] - means[0], [0.025, 0.975]),
         "ratio: in use": (low[0], high[0]),
         "spread: percentiles": np.quantile(spreads[1] / spreads[0], [0.025, 0.975]),
-        "spread: in use": spread_interval(values[:, None], m, counts)[:, 0],
+        "spread: in use": spread_interval(values[:, None], m, counts, quantile=quantile)[:, 0],
     }
     return {name: [float(low), float(high)] for name, (low, high) in ends.items()}
 

@@ -72,7 +72,7 @@ class Walk:
         area = widget.parent()
         while area is not None and not isinstance(area, QScrollArea):
             area = area.parent()
-        if area is not None and widget.visibleRegion().isEmpty():
+        if area is not None and not widget.visibleRegion().contains(widget.rect().center()):
             area.ensureWidgetVisible(widget)
             self.loop(50)
             self.scrolls += 1

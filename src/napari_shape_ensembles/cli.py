@@ -208,7 +208,7 @@ Scratch = Annotated[
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", hidden=True)]
-Ranks = Annotated[str, typer.Option(help="Ranks: numbers and ranges, such as 5,10,20 or 2-20:2 or 5:150:5.")]
+Ranks = Annotated[str, typer.Option(help="Ranks: numbers and ranges, such as 5,10,20 or 2-20:2 or '2 to 20 by 2'.")]
 Landmarks = Annotated[str, typer.Option(help="Landmarks per curve: numbers and ranges.")]
 Sigmas = Annotated[str, typer.Option(help="Smoothing in pixels: numbers and ranges.")]
 

@@ -8,6 +8,8 @@ from typing import Any
 _MAX_NAMED = 3
 # A name beside others has at most this many letters.
 _MAX_LETTERS = 24
+# Levels that a reader may have in mind: of a row, of each of its two tests, and of anything further.
+_LEVELS = (0.05, 0.025, 0.01)
 
 
 def counted(count: int, noun: str) -> str:
@@ -24,6 +26,17 @@ def listed(names: Sequence[str]) -> str:
 def shortened(name: str, letters: int = _MAX_LETTERS) -> str:
     """A name of at most this many letters: of a longer one, its middle is left out."""
     return name if len(name) <= letters else f"{name[: letters // 2]}…{name[len(name) - (letters - 1) // 2 :]}"
+
+
+def p_text(p_value: float, *levels: float) -> str:
+    """A p-value with two digits, or as many more as show on which side of these, and of the usual, levels it lies."""
+    if p_value != p_value:
+        return "–"
+    for digits in range(2, 17):
+        text = f"{p_value:.{digits}g}"
+        if all((float(text) <= level) == (p_value <= level) for level in (*_LEVELS, *levels)):
+            break
+    return text
 
 
 def account_of(dropped: Mapping[Any, int], filled: int = 0) -> list[str]:

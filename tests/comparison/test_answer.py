@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles import Ensemble, Settings, compare, explain
 from napari_shape_ensembles.comparison import answer
 from napari_shape_ensembles.comparison.answer import differing, named, ratio_words, statements
 from napari_shape_ensembles.outlines.reasons import AT_BORDER, too_small
+from napari_shape_ensembles.words import p_text
 
 QUICK = Settings(landmarks=60, rank=10, permutations=499)
 
@@ -40,11 +41,14 @@ def test_a_part_does_not_differ_where_the_test_does_not_reject():
     assert answer.sentence(undetected).startswith("No difference in size or elongation was detected.")
 
 
-@pytest.mark.parametrize(("counts", "notes"), [((9, 40), 1), ((9, 9), 2), ((20, 40), 1), ((30, 30), 0)])
+@pytest.mark.parametrize(("counts", "notes"), [((9, 40), 1), ((9, 9), 2), ((20, 40), 1), ((12, 12), 1), ((30, 30), 0)])
 def test_few_curves_are_noted_once_a_side(counts, notes):
     a, b = (Ensemble(blobs(count, 80, seed=seed), unit="µm") for seed, count in enumerate(counts))
     said = [words for words in compare(a, b, QUICK).warnings if "curves" in words and "nly" in words]
     assert len(said) == notes
+    if said and min(counts) > 9:  # fewer have a note of their own on each side
+        side = "either" if counts[0] == counts[1] else "one"
+        assert said == [f"Only {min(counts)} curves on {side} side: a difference may have gone unnoticed."]
 
 
 def test_headline_and_statements_name_the_same_quantities():
@@ -52,6 +56,26 @@ def test_headline_and_statements_name_the_same_quantities():
         said = answer.sentence(result), statements(result)[0].text
         assert statements(result)[0].about == "size"
         assert all(("larger" in words) == (result.ratios["low"][0] > 1) for words in said)
+
+
+def test_the_direction_of_elongation_has_a_row():
+    """Every p-value of a sentence is one of the table."""
+    angle, rng = 2 * np.pi * np.arange(80) / 80, np.random.default_rng(0)
+    z = (1 + 0.15 * np.cos(3 * angle) + 0.05 * np.cos(2 * angle + 1)) * np.exp(1j * angle)
+    curve = np.stack([z.real, z.imag], axis=-1)
+    a, b = (
+        [curve @ np.diag([side, 1 / side] + 0.05 * rng.normal(size=2)) for _ in range(30)] for side in (1.2, 1 / 1.2)
+    )
+    result = compare(Ensemble(a), Ensemble(b), QUICK)
+    assert "direction of elongation" in named(result)["scale"]
+    row = result.estimates.set_index("quantity").loc["direction of elongation"]
+    assert row["kind"] == "distance"
+    assert 0 < row["low"] < row["estimate"] < row["high"]
+    (said,) = [one.text for one in statements(result) if one.text.startswith("The direction of elongation differs")]
+    assert said.endswith(f"; adjusted p = {p_text(row['p_adjusted'])}).")
+    assert "common form" not in " ".join(explain(result).sentences()) or all(result.has_common_form)
+    without = compare(Ensemble(a), Ensemble(b), QUICK, reflections=False).estimates.set_index("quantity")
+    assert without.loc["direction of elongation", ["estimate", "p"]].isna().all()
 
 
 def test_wider_spread_about_the_same_mean_is_named():
@@ -73,9 +97,38 @@ def test_wider_spread_about_the_same_mean_is_named():
     ],
 )
 def test_groups_are_called_by_short_names(names, shown):
-    words = answer.sentence(pair(larger, names, count=20))
+    result = pair(larger, names, count=20)
+    words = answer.sentence(result)
     assert words.startswith(f"{shown[1]}'s outlines are larger: 1.")
-    assert f" times as long as {shown[0]}'s (" in words
+    assert f" times {shown[0]}'s in length (" in words
+    for used, name in zip(shown, names, strict=True):  # a letter is said to be whose it is, once
+        title = name if used == name else f"{used}: {name}".removesuffix(": ")
+        assert f" {title} (20 curves)" in answer.in_one_line(result)
+        assert f" {title} (20 curves)" in result.summary()
+
+
+def test_a_name_that_begins_with_as_repeats_no_word():
+    """Of "as long as" and "as mapped"."""
+    result = pair(lambda curves: larger(wider(curves)), ("as mapped", "smoothed"))
+    words = " ".join([result.summary(), answer.sentence(result), *explain(result).sentences()])
+    assert "as mapped's" in words
+    assert "as as" not in words
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [(0.02504, "0.02504"), (0.025, "0.025"), (0.0249, "0.025"), (0.0504, "0.0504"), (0.0049, "0.0049"), (1.0, "1")],
+)
+def test_a_p_value_is_written_on_its_own_side_of_the_level(p, text):
+    assert p_text(p) == text
+    assert p_text(0.0504, 0.0503) == "0.0504"
+    assert p_text(0.03049, 0.0304) == "0.0305"
+    assert p_text(np.nan) == "–"
+    result = pair(larger, count=20)
+    scale = replace(result.scale, p_value=p, rejected=p <= result.settings.test_level)
+    said = answer.p_words(replace(result, scale=scale))
+    shown = float(said.partition("scale p = ")[2].split()[0])
+    assert (shown <= result.settings.test_level) == scale.rejected
 
 
 def test_ratios_close_to_one_or_zero_are_formatted():

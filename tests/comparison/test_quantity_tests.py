@@ -6,7 +6,14 @@ from scipy import stats
 
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
 from napari_shape_ensembles.comparison.answer import named
-from napari_shape_ensembles.comparison.quantity_tests import adjusted_difference, family_p_values, label_orders
+from napari_shape_ensembles.comparison.estimates import spread_ratios
+from napari_shape_ensembles.comparison.quantity_tests import (
+    adjusted_difference,
+    family_p_values,
+    label_orders,
+    quantile_of,
+    spread_difference,
+)
 
 QUICK = Settings(landmarks=120, rank=40, permutations=299)
 
@@ -83,6 +90,40 @@ def test_equal_means_with_unequal_spread_keep_the_level():
         values = np.concatenate([3 * rng.normal(size=20), rng.normal(size=60)])
         rejected += p_values(20, only=values)["only"][0] <= 0.05
     assert 2 <= rejected <= 20  # 10 of 200 at 5 %
+
+
+DRAWN = {
+    "normal": lambda rng, count: rng.normal(size=count),
+    "heavy tails": lambda rng, count: rng.standard_t(3, size=count),
+    "skewed": lambda rng, count: rng.gamma(2, size=count),
+}
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_the_test_of_a_spread_is_that_of_its_interval(kind):
+    """By mean absolute deviations one in five spreads with p ≤ 0.025 had a bootstrap interval that holds 1."""
+    labels, none, rejected, covered = label_orders(30, None, None, 60, 199, 0), np.zeros((0, 60)), 0, 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        for factor in (1.0, 2.0):
+            values = np.concatenate([DRAWN[kind](rng, 30), factor * DRAWN[kind](rng, 30)])
+            found = spread_difference(values, labels)
+            (p, _), *_ = family_p_values({"": found}).values()
+            ratio, low, high = spread_ratios(values[:, None], 30, none, quantile=quantile_of(found))[:, 0]
+            assert np.exp(found.value[0]) == pytest.approx(ratio)
+            assert (p <= 0.05) == (not low <= 1 <= high)
+            rejected += factor == 1 and p <= 0.05
+            covered += low <= factor <= high
+    assert rejected <= 12  # 5 expected
+    assert covered >= 0.91 * 200
+
+
+def test_spreads_of_few_outlines_an_image_are_no_smaller():
+    """The mean logarithm of the standard deviation of three normal values is that of a quarter less."""
+    rng, image = np.random.default_rng(0), np.repeat(np.arange(40), [*[3] * 20, *[30] * 20])
+    drawn = (rng.normal(size=(660, 1)) for _ in range(40))
+    ratios = [spread_ratios(values, 60, np.zeros((0, 660)), image)[0, 0] for values in drawn]
+    assert np.exp(np.log(ratios).mean()) == pytest.approx(1, abs=0.07)
 
 
 def test_p_values_are_adjusted_for_the_other_quantities():

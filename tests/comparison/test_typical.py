@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs, clover
-from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles import Ensemble, Settings, compare, extract_curves
 from napari_shape_ensembles.comparison.common_form import COMMON
 from napari_shape_ensembles.comparison.typical import geometric_median, typical_outlines, typical_rows
 from napari_shape_ensembles.explanation.headline import headline
@@ -95,6 +95,30 @@ def test_repeated_outlines_have_their_own_form_in_common():
     )
     assert repeated < 1e-6
     assert single == 1
+
+
+@pytest.mark.parametrize("lobes", [0, 5, 6])
+def test_one_form_in_many_sizes_is_a_common_form(lobes):
+    """A circle too, and what has waves of one number, as phases drawn at random change no form of those."""
+    rng, angle = np.random.default_rng(0), 2 * np.pi * np.arange(120) / 120
+    z = (1 + 0.2 * np.cos(lobes * angle)) * np.exp(1j * angle)
+    sides = [z * np.exp(1j * turn) * size for size, turn in rng.uniform(1, 6, (24, 2))]
+    curves = [np.stack([one.real, one.imag], axis=-1) for one in sides]
+    result = compare(Ensemble(curves[:12]), Ensemble(curves[12:]), QUICK, overrule=True)
+    assert result.common_form == (0, 0)
+    assert headline(result).formless == ""
+
+
+def test_discs_of_pixels_have_a_common_form():
+    """Differently traced at every position, by less than a picture shows."""
+    rng, (row, column) = np.random.default_rng(0), np.mgrid[:300, :360]
+    labels = np.zeros(row.shape, dtype=int)
+    for place in range(30):
+        center = 30 + 60 * np.array(divmod(place, 6)) + rng.uniform(-1, 1, 2)
+        labels[np.hypot(row - center[0], column - center[1]) < rng.uniform(12, 24)] = place + 1
+    curves = extract_curves(labels).curves
+    result = compare(Ensemble(curves[:15]), Ensemble(curves[15:]), QUICK, overrule=True)
+    assert result.has_common_form == (True, True)
 
 
 def test_a_mean_is_drawn_only_of_outlines_with_a_common_form():

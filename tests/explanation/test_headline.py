@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import shapely
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Outlines, Settings, compare, explain
@@ -88,7 +89,7 @@ def test_intervals_are_over_images_if_there_are_several(images):
     assert [len(side) for side in found.image_means] == [6, 6]
     means = [np.log(list(side.values())) for side in found.image_means]
     ratio = np.exp(means[1].mean() - means[0].mean())
-    assert f"larger: {ratio:.2f} times as long as A's" in found.sentence
+    assert f"larger: {ratio:.2f} times A's in length" in found.sentence
     from scipy.stats import ttest_ind
 
     interval = ttest_ind(means[1], means[0], equal_var=False).confidence_interval()
@@ -242,12 +243,17 @@ def test_text_for_a_paper_states_resampling_faults_and_combined_parts():
 
 
 def test_a_ratio_has_the_same_interval_everywhere(larger):
-    pattern = r"larger: ([\d.]+) times as long as one's \(([\d.]+) to ([\d.]+)\), mean area × ([\d.]+)\."
+    pattern = r"larger: ([\d.]+) times one's in length \(([\d.]+) to ([\d.]+)\), mean area × ([\d.]+)\."
     *stated, area = re.search(pattern, headline(larger).sentence).groups()
     size = larger.estimates.loc[0]
     assert stated == ratio_words(size["estimate"], size["low"], size["high"])
     assert [area] == ratio_words(larger.estimates["estimate"][1])
-    words = f"{stated[0]} times as long as one's, 95 % interval {stated[1]} to {stated[2]}, mean area × {area}"
+    assert "Ratios are those of geometric means, but for areas of arithmetic means; their" in methods(
+        larger, None, headline(larger)
+    )
+    areas = [np.mean([shapely.Polygon(curve).area for curve in side.curves]) for side in (larger.a, larger.b)]
+    assert larger.estimates["estimate"][1] == pytest.approx(areas[1] / areas[0], rel=1e-6)
+    words = f"{stated[0]} times one's in length, 95 % interval {stated[1]} to {stated[2]}, mean area × {area}"
     assert words in explain(larger).sentences()[0]
 
 

@@ -20,6 +20,8 @@ from napari_shape_ensembles.studies.ranges import LANDSCAPE, SMOOTHING, numbers,
         ("0:1:0.1", np.linspace(0, 1, 11)),
         ("1:3", [1, 2, 3]),
         ("1e2:3e2:1e2, 2:4:2", [2, 4, 100, 200, 300]),
+        ("2 to 8 by 2, 25, 3 to 5", [2, 3, 4, 5, 6, 8, 25]),
+        ("0 to 1 by 0.25", [0, 0.25, 0.5, 0.75, 1]),
     ],
 )
 def test_ranges_include_their_end(text, expected):
@@ -29,7 +31,9 @@ def test_ranges_include_their_end(text, expected):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", '"" is not a number or range: write numbers and ranges, for example 2-20:2, 25, 50 or 5:150:5'),
+        ("", '"" is not a number or range: write numbers and ranges, for example 2 to 20 by 2, 25, 50 or 5:150:5'),
+        ("2 to", '"2 to" is not a number or range'),
+        ("2 by 3", '"2 by 3" is not a number or range'),
         ("a", '"a" is not a number or range'),
         ("5, x", '"x" is not a number or range'),
         ("1,,2", '"" is not a number or range'),

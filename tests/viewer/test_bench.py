@@ -714,6 +714,20 @@ def test_duplicate_images_and_labels_opened_as_images_are_reported(qtbot):
     assert page_statuses(bench.session)["Images"].state == "done"
 
 
+def test_outlines_of_labels_opened_as_images_are_to_be_checked(model, qtbot, shown):
+    for seed in (1, 2):
+        model.add_image(labels_of(seed), name=f"labels {seed}")
+    shown(bench := Bench(model))
+    press(bench.next, qtbot)
+    page, heading = bench.pages["Outlines"].show_tab(0), bench.headings["Outlines"]
+    qtbot.waitUntil(lambda: "not gray levels" in page.labels.label.text())
+    qtbot.waitUntil(lambda: heading.text() == f"Outlines\n{STATES['look']}")
+    assert "not gray levels" in heading.toolTip()
+    assert "✓" not in page.verdict.text()
+    press(page.labels.button, qtbot)
+    qtbot.waitUntil(lambda: heading.text() == f"Outlines\n{STATES['done']}")
+
+
 def test_labels_opened_as_a_stack_of_images_are_reported(bench_of_two, model, qtbot):
     model.add_image(np.stack([labels_of(1), labels_of(2)]), name="stack")
     bench_of_two.session.design.write([(model.layers["stack"], "group", "B")])
@@ -877,7 +891,8 @@ def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
     study = session.trust.result
     of_labels = {"min_area", "outline_smoothing", "landmarks", "rank", "archetype", "coarsening"}
     assert {one.name for one in study.choices} == of_labels
-    assert page.sentence.text().startswith(f"{ROW_WORDS[study.used.case]} in ")
+    assert page.sentence.text().lower().startswith(f"{ROW_WORDS[study.used.case].lower()} in ")
+    assert page.sentence.text()[0].isupper()
     others = [line.removeprefix("• ").rstrip(".").lower() for line in page.exceptions.text().splitlines()]
     assert page.exceptions.isHidden() == (not others)
     assert study.summary().lower() == "; ".join([page.sentence.text().rstrip("."), *others]).lower() + "."
@@ -886,6 +901,36 @@ def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
     assert page.run_button.isHidden()  # since *Run again* is shown
     assert not page.picture.isEnabled()
     assert not page.sentence.isEnabled()
+
+
+def test_trust_is_to_be_checked_if_smoothing_changes_the_answer(model, qtbot):
+    rng = np.random.default_rng(0)
+    rows, columns = np.indices((320, 320))
+    for name, lobes in (("round", 0.0), ("wavy", 2.0)):
+        labels = np.zeros(rows.shape, dtype=int)
+        for row, column in np.ndindex(4, 4):
+            y, x = rows - 80 * row - rng.uniform(38, 42), columns - 80 * column - rng.uniform(38, 42)
+            radius = rng.uniform(18, 24) + lobes * np.cos(12 * np.arctan2(y, x) + rng.uniform(0, 6))
+            turn, stretch = rng.uniform(0, 3), rng.uniform(1, 1.3)
+            u, v = y * np.cos(turn) + x * np.sin(turn), x * np.cos(turn) - y * np.sin(turn)
+            labels[np.hypot(u * stretch, v) < radius] = 4 * row + column + 1
+        model.add_labels(labels, name=name)
+    qtbot.addWidget(bench := Bench(model))
+    session = bench.session
+    set_choices(session.choices, **QUICK, significance=0.05, outline_smoothing=0.0)
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
+    assert session.comparison.result.case[0] == "0"
+    bench.show_page(STEPS.index("Trust"))
+    page, heading = bench.pages["Trust"].show_tab(2), bench.headings["Trust"]
+    for name, text in (("ranks", "10"), ("landmarks", "40")):
+        page.ranges[name].setText(text)
+    for sigmas, state in (("0, 0.5", "done"), ("0, 6 to 8", "look")):
+        page.ranges["sigmas"].setText(sigmas)
+        press(page.run_button if page.stale.isHidden() else page.stale.button, qtbot)
+        wait_until_idle(session.smoothing, qtbot)
+        qtbot.waitUntil(lambda state=state: heading.text() == f"Trust\n{STATES[state]}")
+    assert "Smoothing: another answer in 3 of 4 cells." in heading.toolTip()
 
 
 def test_choices_are_not_tried_with_too_few_images_and_a_failure_is_to_be_checked(bench, qtbot, model, monkeypatch):

@@ -287,7 +287,11 @@ def test_the_explorer_floats_on_a_low_screen(viewer, qtbot, comparison, monkeypa
     dock = open_answer(viewer, qtbot)
     show_given_result(comparison, viewer)
     press(dock.results.explore, qtbot)
-    assert dock.curve_window.explorer.parentWidget().isFloating() == floats
+    frame = dock.curve_window.explorer.parentWidget()
+    assert frame.isFloating() == floats
+    assert frame.minimumSizeHint().height() > dock.curve_window.explorer.scatter.minimumSizeHint().height()
+    if floats:
+        assert frame.geometry().bottomLeft() == viewer.window._qt_window.geometry().bottomLeft()
 
 
 # The card ------------------------------------------------------------------------------------------------------

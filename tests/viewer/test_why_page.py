@@ -254,12 +254,13 @@ def test_an_existing_result_is_used_reported_as_outdated_and_renewed(beside, fin
 
 
 def test_an_explanation_is_gray_while_it_is_out_of_date(explained, monkeypatch):
-    said = explained.panel.sentences, explained.panel.shares
+    panel, explorer = explained.panel, explained.explorer
+    said = panel.sentences, panel.picture, panel.shares, panel.table, panel.gallery, explorer.canvas, explorer.reset
     for changed in (["rank was 20 and is 21"], []):
         monkeypatch.setattr(explained.task, "changed_since", lambda words=changed: words)
         explained.show_state()
         assert bool(out_of_date(explained)) is bool(changed)
-        assert [one.isEnabled() for one in said] == [not changed] * 2
+        assert [one.isEnabled() for one in said] == [not changed] * len(said)
 
 
 def test_changes_are_reported_while_compare_shapes_is_closed(dock, viewer, qtbot):
@@ -382,6 +383,22 @@ def test_form_and_scale_are_exchanged_on_request(explained, result, model, qtbot
     assert "Control experiment: forms and scales exchanged" in path.read_text()
     show_given_result(compare(result.b, result.a, QUICK), model)
     assert explained.controlled.isHidden()
+
+
+def test_the_page_stays_where_form_and_scale_are_exchanged(explained, qtbot, shown):
+    page = shown(explained, 420, 500)
+    page.activateWindow()
+    qtbot.waitUntil(page.isActiveWindow)
+    press(page.folded_control.heading, qtbot)
+    for _ in range(2):
+        page.scroll.ensureWidgetVisible(page.control)
+        page.control.setFocus()
+        with qtbot.waitSignal(page.finished):
+            press(page.control, qtbot)
+        qtbot.wait(50)
+        assert page.scroll.verticalScrollBar().value() > 0
+        assert not page.controlled.visibleRegion().isEmpty()
+        assert page.focusWidget() is page.control
 
 
 def test_all_drawings_paint_in_both_themes(viewer, result, qtbot):

@@ -15,9 +15,9 @@ from .._types import Real
 from ..mmd import MMDTest
 from ..outlines.reasons import AT_BORDER, SMALLER_WINDOW
 from ..shapes import spd
-from ..words import counted, listed
+from ..words import counted, listed, p_text
 from .border import NOTED, weights_in_words
-from .estimates import QUANTITIES, described, p_values
+from .estimates import QUANTITIES, described
 from .fragility import checks_in_words
 from .learning import coordinate_precision, relative_precision
 from .position_trends import position_trends
@@ -59,11 +59,10 @@ _PICTURED = {
     "concavity": "",
     "direction of elongation": "",
 }
-# Quantities with a part of a test, but without a row in the table of estimates; and what these, and distances, are.
-_WITHOUT_ROW = {"direction of elongation": "scale"}
+# What distances are of.
 _WHAT_IS = {
     "coarse form": "waves of up to 5 lobes around the outline",
-    "direction of elongation": "along which side of the common form outlines are long",
+    "direction of elongation": "which way the form is stretched",
 }
 # Ratios from here to there are written without an exponent.
 _MIN_FIXED, _MAX_FIXED = 1e-3, 1e5
@@ -141,8 +140,8 @@ def in_one_line(comparison: Comparison) -> str:
     unit = c.permuted.removesuffix("s")
     units = ["" if unit == "curve" else f"{counted(count, unit)}, " for count in c.unit_counts]
     groups = " and ".join(
-        f"{ensemble.name or side} ({own}{counted(len(ensemble), 'curve')})"
-        for side, ensemble, own in (("A", c.a, units[0]), ("B", c.b, units[1]))
+        f"{title} ({own}{counted(len(ensemble), 'curve')})"
+        for title, ensemble, own in zip(titles_of(c), (c.a, c.b), units, strict=True)
     )
     if c.inconclusive:
         return f"{groups}: inconclusive: {c.inconclusive}."
@@ -152,7 +151,8 @@ def in_one_line(comparison: Comparison) -> str:
 def p_words(comparison: Comparison) -> str:
     """State the p-values of the two tests by which the row is decided."""
     tests = comparison.undulation, comparison.scale
-    form, scale = (f"{p:.2g}" for p in comparison.p_adjusted or [test.p_value for test in tests])
+    level = comparison.settings.test_level
+    form, scale = (p_text(p, level) for p in comparison.p_adjusted or [test.p_value for test in tests])
     if not comparison.p_adjusted:
         form, scale = map(_with_error, tests)
     adjusted = ", adjusted for all contrasts" if comparison.p_adjusted else ""
@@ -163,7 +163,8 @@ def p_words(comparison: Comparison) -> str:
 def _with_error(test: MMDTest) -> str:
     """State a p-value; if the decision may depend on the draw of permutations, with its error and their number."""
     close = abs(test.p_value - test.significance) <= _CLOSE * test.p_error
-    return f"{test.p_value:.2g}" + (f" ± {test.p_error:.1g} from {len(test.null)} permutations" if close else "")
+    error = f" ± {test.p_error:.1g} from {len(test.null)} permutations" if close else ""
+    return f"{p_text(test.p_value, test.significance)}{error}"
 
 
 def sentence(comparison: Comparison) -> str:
@@ -210,19 +211,12 @@ def named(comparison: Comparison) -> dict[str, tuple[str, ...]]:
 
     Names of rows of the table of estimates, by test; none if the test as a whole finds no difference.
     """
-    found = {}
+    found, tested = {}, comparison.quantity_p_values
     for name in TESTS:
         test: MMDTest = getattr(comparison, name)
-        adjusted = {one: _p_adjusted(comparison, one) for one, of in (QUANTITIES | _WITHOUT_ROW).items() if of == name}
-        found[name] = tuple(one for one, p in adjusted.items() if test.rejected and p <= test.significance)
+        own = [one for one, of in QUANTITIES.items() if of == name and one in tested]
+        found[name] = tuple(one for one in own if test.rejected and tested[one][1] <= test.significance)
     return found
-
-
-def _p_adjusted(comparison: Comparison, name: str) -> float:
-    """Adjusted p-value of a quantity, or of a part of a test that is none; NaN if it was not tested."""
-    if name in _WITHOUT_ROW:
-        return p_values(getattr(comparison, _WITHOUT_ROW[name]), (name,))[1]
-    return comparison.quantity_p_values.get(name, (np.nan, np.nan))[1]
 
 
 def formless(comparison: Comparison) -> str:
@@ -244,7 +238,7 @@ def _direction(row: dict[str, Any]) -> str:
 
 
 def _times(name: str, ratio: str, a: str) -> str:
-    return f"{ratio} times as long as {a}'s" if name == "size" else f"{ratio} times {a}'s"
+    return f"{ratio} times {a}'s in length" if name == "size" else f"{ratio} times {a}'s"
 
 
 def _area(name: str, rows: dict[str, dict[str, Any]]) -> str:
@@ -267,7 +261,7 @@ def estimate_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     for row in comparison.estimates.to_dict("records"):
         value, low, high = _words_of(row)
         interval = f"{low} to {high}" if high != "–" else "–"
-        p_values = [f"{p:.2g}" if isfinite(p) else "–" for p in (row["p"], row["p_adjusted"])]
+        p_values = [p_text(row[name], comparison.settings.test_level) for name in ("p", "p_adjusted")]
         decided = "–" if comparison.case == INCONCLUSIVE or p_values[1] == "–" else "not detected"
         decision = "differs" if row["quantity"] in differ and decided != "–" else decided
         unit = " sd" if row["kind"] == "distance" and value != "–" else ""
@@ -382,7 +376,8 @@ def caveats(comparison: Comparison) -> tuple[str, ...]:
     missed = c.permuted == "curves" and c.inconclusive is None and not (c.undulation.rejected and c.scale.rejected)
     noted = any(finding.check == "few curves" for finding in c.quality.findings)
     if missed and few < _MIN_CURVES_FOR_POWER and not noted:
-        found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
+        where = "either" if len(c.a) == len(c.b) else "one"
+        found.append(f"Only {counted(few, 'curve')} on {where} side: a difference may have gone unnoticed.")
     scales = spd.from_coordinates(c.space.scale_mean_, c.l)
     known = relative_precision(np.concatenate([coordinate_precision(side) for side in c.compared]), scales)
     if known > _LOW_PRECISION:
@@ -427,8 +422,8 @@ def _coupling_caveats(comparison: Comparison) -> list[str]:
     a, b = names_of(comparison)
     return [
         f"Outside the row: {one['scale']} and {one['form']} of the outlines are related differently (rank correlation "
-        f"{one['correlation_a']:.2f} in {a}, {one['correlation_b']:.2f} in {b}; adjusted p = {one['p_adjusted']:.2g}, "
-        "approximate)."
+        f"{one['correlation_a']:.2f} in {a}, {one['correlation_b']:.2f} in {b}; adjusted p = "
+        f"{p_text(one['p_adjusted'])}, approximate)."
         for one in comparison.coupling.to_dict("records")
         if one["p_adjusted"] <= _OWN_LEVEL
     ]
@@ -442,8 +437,8 @@ def _position_caveat(comparison: Comparison) -> list[str]:
         return []
     depend = f"{listed([*trends]).capitalize()} {'depend' if len(trends) > 1 else 'depends'}"
     return [
-        f"{depend} on position within the images (p = {min(trends.values()):.2g}): images of other places may differ "
-        "for that reason alone."
+        f"{depend} on position within the images (p = {p_text(min(trends.values()))}): images of other places may "
+        "differ for that reason alone."
     ]
 
 
@@ -478,7 +473,8 @@ def statements(comparison: Comparison) -> list[Statement]:
         test, found = getattr(comparison, name), named(comparison)[name]
         said += [Statement(_quantity_sentence(comparison, one, rows), _PICTURED.get(one, one)) for one in found]
         if test.rejected and not found:
-            said.append(Statement(f"{what.capitalize()} differs (p = {test.p_value:.2g}){_UNNAMED}."))
+            p = p_text(test.p_value, test.significance)
+            said.append(Statement(f"{what.capitalize()} differs (p = {p}){_UNNAMED}."))
     return said
 
 
@@ -499,10 +495,10 @@ def ratio_sentence(comparison: Comparison) -> str:
 
 
 def _quantity_sentence(comparison: Comparison, name: str, rows: dict[str, dict[str, Any]]) -> str:
-    a, b = names_of(comparison)
+    (a, b), level = names_of(comparison), comparison.settings.test_level
     if name not in rows:
-        p = _p_adjusted(comparison, name)
-        return f"The {name} differs ({_WHAT_IS[name]}; adjusted p = {p:.2g})."
+        _, p = comparison.quantity_p_values[name]
+        return f"The {name} differs ({_WHAT_IS[name]}; adjusted p = {p_text(p, level)})."
     row = rows[name]
     if row["estimate"] in (0, np.inf):
         words = f"{b if not row['estimate'] else a}'s {name.removeprefix('spread of ')} does not vary"
@@ -510,4 +506,4 @@ def _quantity_sentence(comparison: Comparison, name: str, rows: dict[str, dict[s
         ratio, low, high = _words_of(row)
         words = f"{b}'s outlines are {_direction(row)}: {_times(name, ratio, a)}, 95 % interval {low} to {high}"
         words += _area(name, rows)
-    return f"{words} (adjusted p = {row['p_adjusted']:.2g})."
+    return f"{words} (adjusted p = {p_text(row['p_adjusted'], level)})."

@@ -23,6 +23,9 @@ _OUTLINES, _MAX_DRAWS = 300, 8
 # Landmarks of the control outlines. Harmonics on either side that enter: finer waves hide a common form, but are no
 # part of it.
 _LANDMARKS, _HARMONICS = 128, 7
+# RMS distance from a circle, relative to the RMS radius, that no picture shows (discs of 20 pixels across): the
+# circle is then the common form. And a share of the squared distance that is rounding error.
+_ROUND, _LEAST_LEFT = 0.01, 1e-9
 
 
 @one_library_thread()
@@ -38,7 +41,7 @@ def unexplained(comparison: Comparison) -> tuple[float, float]:
     (float, float)
         U = (1 - EV) / (1 - EV of the control), EV the share of the squared distance to a circle that the group's mean
         explains. About 1 if the outlines have no more in common than the control; at most `COMMON` if they have a
-        common form, 0 if they are repeated. 1 for groups of a single outline.
+        common form, 0 if it is repeated, or a circle. 1 for groups of a single outline.
 
     Notes
     -----
@@ -52,8 +55,10 @@ def unexplained(comparison: Comparison) -> tuple[float, float]:
     observed = [_explained(form) for form in forms]
     draws = min(max(ceil(_OUTLINES / min(map(len, forms))), 1), _MAX_DRAWS)
     controls = np.mean([_control(forms, settings, rng) for _ in range(draws)], axis=0)
-    a, b = ((1 - ev) / (1 - control) if control < 1 else 1.0 for ev, control in zip(observed, controls, strict=True))
-    return float(a), float(b)
+    left, of_control = 1 - np.array(observed), np.maximum(1 - controls, _LEAST_LEFT)
+    shares = np.where(left > _LEAST_LEFT, left / of_control, 0)
+    a, b = np.where([len(form) > 1 for form in forms], shares, 1).tolist()
+    return a, b
 
 
 def _drawn(rng: np.random.Generator, start: int, count: int) -> Index:
@@ -69,11 +74,11 @@ def _coefficients(undulation: Real) -> Complex:
 
 
 def _explained(coefficients: Complex) -> float:
-    """Share of the squared distance to a circle that the mean explains."""
+    """Share of the squared distance to a circle that the mean explains; all of it if they are circles."""
     power = np.sum(np.abs(coefficients) ** 2, axis=1)
     from_circle = (power + 1 - 2 * np.abs(coefficients[:, 1])).sum()
     from_mean = (np.abs(coefficients - coefficients.mean(axis=0)) ** 2).sum()
-    return 1 - float(from_mean / from_circle) if from_circle > 0 else 0.0
+    return 1 - float(from_mean / from_circle) if from_circle > _ROUND**2 * len(power) else 1.0
 
 
 def _control(forms: list[Complex], settings: Settings, rng: np.random.Generator) -> list[float]:

@@ -13,7 +13,7 @@ from .._types import Index
 from ..archive import ContentError, Tree
 from ..checks import several
 from ..mmd.replicates import Hypothesis, labellings, replicates_needed
-from ..words import counted
+from ..words import counted, p_text
 from . import records
 from .settings import Settings
 
@@ -234,7 +234,8 @@ def cannot_reach(m: int, n: int, level: float, least: float, unit: str = "images
     more = "" if blocked else f"; {enough} and {enough} could"
     more += ", and 2 and 2 by the small-sample test" if not blocked and min(m, n) < 2 else ""
     where = " within blocks" if blocked else ""
-    return f"{m} and {n} {unit} cannot reach p ≤ {level:g} by permutation{where} (smallest p = {least:.2g}){more}"
+    where += f" (smallest p = {p_text(least, level)})"
+    return f"{m} and {n} {unit} cannot reach p ≤ {level:g} by permutation{where}{more}"
 
 
 def unequal_precision(first: float, second: float, unit: str = "images") -> str:

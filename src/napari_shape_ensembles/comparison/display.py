@@ -11,6 +11,7 @@ from ..archive import ContentError, Tree
 from ..mmd import MMDTest
 from ..outlines import Ensemble
 from ..palette import COLORMAP
+from ..words import p_text
 from .colorings import COLORINGS, DEFAULT
 from .verdict import TRUTH_TABLE
 
@@ -191,5 +192,5 @@ def _row_html(case: str, words: str, holds: bool) -> str:
 
 def _test_html(name: str, test: MMDTest, undecided: str) -> str:
     decision = undecided or ("detected" if test.rejected else "not detected")
-    cells = (name, f"{test.mmd:.3g}", f"{test.threshold:.3g}", f"{test.p_value:.2g}", decision)
+    cells = (name, f"{test.mmd:.3g}", f"{test.threshold:.3g}", p_text(test.p_value, test.significance), decision)
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

@@ -27,6 +27,7 @@ from ..mmd.replicates import (
 from ..mmd.two_sample import pooled_mmd_test
 from ..outlines import Ensemble
 from ..shapes.lobes import band_name
+from ..words import p_text
 from .border import size_factor, usable_weights
 from .estimates import ratios, resamples_of_ratios
 from .learning import Learned, learn, report_step
@@ -283,7 +284,7 @@ class Groups(Sealed):
         chosen, hypothesis = self.hypothesis(i, j)
         m, n = (int(np.count_nonzero(self.group == one)) for one in (i, j))
         unit, level = self.unit, test.significance
-        why = f"{m} and {n} {unit} permuted cannot go below p = {self.least_p(i, j):.2g}"
+        why = f"{m} and {n} {unit} permuted cannot go below p = {p_text(self.least_p(i, j), level)}"
         if not self.exchangeable(i, j):
             first, second = (float(self.counts[self.group == one].mean()) for one in (i, j))
             why = f"{first:.3g} and {second:.3g} outlines in each are too unequal for a permutation"

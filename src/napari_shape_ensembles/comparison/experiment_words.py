@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._types import Real
-from ..words import counted
+from ..words import counted, p_text
 from .border import NOTED, weights_in_words
 from .design import FEW_REPLICATES
 from .engine import HIGHEST_RATE
@@ -67,8 +67,8 @@ def _joint_sentence(
     words, by = [], " by the small-sample test" if found.decided_by == SMALL_SAMPLE else ""
     for what, test in (("form", "undulation"), ("scale", "scale")):
         what = f"{before} {what}" if before else what
-        p = getattr(found.p_values, test)
-        words.append(f"{what} {differs if p <= result.settings.test_level else alike} (p = {p:.2g}{by})")
+        p, level = getattr(found.p_values, test), result.settings.test_level
+        words.append(f"{what} {differs if p <= level else alike} (p = {p_text(p, level)}{by})")
     return ";".join(words) if before else "; ".join(words)
 
 
@@ -174,18 +174,18 @@ def _sentence(
         equivalence_p = same[f"{test}_p_adjusted"]
         differs = within_reach and p <= level
         if equivalence_p <= level:
-            alike = f"equivalent within {within} (equivalence p = {equivalence_p:.2g}"
-            tested = f"p = {p:.2g}; {effect})"
+            alike = f"equivalent within {within} (equivalence p = {p_text(equivalence_p, level)}"
+            tested = f"p = {p_text(p, level)}; {effect})"
             words.append(f"{what} differs but is {alike}; {tested}" if differs else f"{what} is {alike}; {tested}")
         elif not within_reach:
-            words.append(f"{what} not testable by permutation (p = {p:.2g}; {effect})")
+            words.append(f"{what} not testable by permutation (p = {p_text(p, level)}; {effect})")
         elif differs:
-            words.append(f"{what} differs (p = {p:.2g}; {effect})")
+            words.append(f"{what} differs (p = {p_text(p, level)}; {effect})")
         else:
             missed = max(high, 1 / low) if low > 0 else np.inf
             of = f"of {EFFECTS[test]} " if test == "scale" else ""
             could = f", a ratio {of}up to {missed:.3g} could have been missed" if np.isfinite(missed) else ""
-            words.append(f"no difference in {what} detected (p = {p:.2g}; {effect}{could})")
+            words.append(f"no difference in {what} detected (p = {p_text(p, level)}; {effect}{could})")
     alone = " (for these images only)" if found["permuted"] == "curves" else ""
     if found["decided_by"] == SMALL_SAMPLE:
         alone = f" (by the small-sample test, which assumes roughly Gaussian means of {found['permuted']})"

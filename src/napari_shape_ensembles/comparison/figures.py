@@ -13,6 +13,7 @@ from .._types import Real
 from ..mmd import MMDTest
 from ..mmd.dependence import DependenceTest
 from ..palette import COLOR_A, COLOR_B, axes_of
+from ..words import p_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +121,7 @@ def _draw_nulls(rows: Sequence[tuple[str, Real, float, float, float, bool]], ax:
         style = "full" if rejected else "none"
         ax.plot(observed / over, low + _HIGH / 4, "D", color="C3", fillstyle=style, label=label)
         ax.annotate(
-            f"p = {p_value:.2g}", (1.01, low), xycoords=("axes fraction", "data"), va="bottom", fontsize="small"
+            f"p = {p_text(p_value)}", (1.01, low), xycoords=("axes fraction", "data"), va="bottom", fontsize="small"
         )
     ax.set_yticks(range(len(rows)), [name for name, *_ in reversed(rows)])
     ax.set(ylim=(-0.15, len(rows)), xlim=(0, None))

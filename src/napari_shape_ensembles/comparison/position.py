@@ -13,7 +13,7 @@ import numpy as np
 from ..checks import Sealed
 from ..mmd.dependence import DependenceTest, independence_test
 from ..outlines import Ensemble
-from ..words import counted
+from ..words import counted, p_text
 from .figures import plot_position
 from .learning import learn
 from .parts import form_parts, scale_parts
@@ -70,7 +70,7 @@ class PositionDependence(Sealed):
     def sentence(self) -> str:
         """State the result, and its implication for a comparison of single images."""
         tests = (("form", self.undulation), ("scale", self.scale))
-        numbers = ", ".join(f"{name} p = {test.p_value:.2g}" for name, test in tests)
+        numbers = ", ".join(f"{name} p = {p_text(test.p_value, test.significance)}" for name, test in tests)
         where = "the image" if self.images == 1 else "the images"
         if not self.rejected:
             return f"No dependence of shape on position within {where} was detected ({numbers})."

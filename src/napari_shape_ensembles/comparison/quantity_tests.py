@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from .._types import Index, Real
+from ..mmd.contrasts import labeled_spreads
 from ..mmd.replicates import DRAWS, Hypothesis, joint_p_values, rounded_ties
 from ..progress import cancellation_check
 from .learning import KNOWN
@@ -96,6 +97,27 @@ def adjusted_difference(
         error = np.hypot(np.sqrt(((group * left) ** 2).sum(axis=1) * count / freedom) / squares, floor)
         errors[part] = np.where(told, error, np.inf)
     return PermutedDifferences(found, errors)
+
+
+def spread_difference(values: Real, labels: NDArray[np.bool_]) -> PermutedDifferences:
+    """Difference of the logarithms of standard deviations, B minus A, of values (U,), for every labeling.
+
+    Deviations from the means of the samples are permuted, as these may differ. The statistic is that of the interval of
+    the ratio (`mmd.contrasts.spread_interval`).
+    """
+    second = labels[0]
+    apart = values - np.where(second, values[second].mean(), values[~second].mean())
+    step, leave, found = max(_PER_BLOCK // len(values), 1), cancellation_check(), []
+    for start in range(0, len(labels), step):
+        leave()
+        found.append(labeled_spreads(apart, labels[start : start + step]))
+    return PermutedDifferences(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def quantile_of(found: PermutedDifferences) -> float | None:
+    """Standard errors that a difference exceeds where its p-value is at most 0.05; None without permutations."""
+    apart = np.abs(found.value[1:]) / found.error[1:]
+    return float(np.quantile(apart, 0.95, method="higher")) if len(apart) else None
 
 
 def family_p_values(differences: Mapping[str, PermutedDifferences]) -> dict[str, tuple[float, float]]:

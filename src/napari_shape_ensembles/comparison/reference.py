@@ -26,7 +26,7 @@ from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, over_blocks, report, reporting
 from ..shapes.ranks import conformal_p_values
-from ..words import counted, distinct, listed
+from ..words import counted, distinct, listed, p_text
 from . import records
 from .border import at_one_window
 from .compare import settings_of
@@ -251,8 +251,8 @@ class Reference(Saved):
         said = [f"{self.note}."] if self.note else []
         if self.least_p > self.significance:
             said.append(
-                f"{self._units} can show p = {self.least_p:.2g} at best: to show {self.significance:g}, "
-                f"{self._needed} are needed."
+                f"{self._units} can show p = {p_text(self.least_p, self.significance)} at best: to show "
+                f"{self.significance:g}, {self._needed} are needed."
             )
         if self.unit == "pixel":
             said.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
@@ -265,7 +265,7 @@ class Reference(Saved):
         least, most = (extreme(map(len, self.images)) for extreme in (min, max))
         return (
             f"{count}{self._units}, {counted(total, 'outline')} in {self.unit} ({least} to {most} an image); "
-            f"least p {self.least_p:.2g}"
+            f"least p {p_text(self.least_p, self.significance)}"
         )
 
     @property
@@ -385,7 +385,7 @@ class Reference(Saved):
         row |= {f"p_{test}": _rank(unlike.scores) for test, unlike in found.tests.items()}
         if not reason and row["least_p"] > self.significance:
             what = f"{counted(units, 'image')} with {counted(count, 'outline')}"
-            row["reason"] = f"{what} can show p = {row['least_p']:.2g} at best"
+            row["reason"] = f"{what} can show p = {p_text(row['least_p'], self.significance)} at best"
         every = quantities(measured.scale, measured.form, found.kept)
         ratios = {name: float(np.exp(every[name] - found.compared.usual[name])) for name in QUANTITIES}
         part = drawn(measured, count, [self.settings.seed, _QUERY])

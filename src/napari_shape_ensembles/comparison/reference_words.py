@@ -8,7 +8,7 @@ import numpy as np
 
 from ..outlines import Ensemble
 from ..outlines.ensemble import DIFFERS
-from ..words import counted
+from ..words import counted, p_text
 from .reference_measures import QUANTITIES, Measured, resolved
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def folder_sentences(table: "pd.DataFrame", significance: float) -> list[str]:
         elif row["differs"] != "nothing":
             what = "form and scale differ" if row["differs"] == "both" else f"{row['differs']} differs"
             but = f" But note: {row['remarks']}." if row["remarks"] else ""
-            said.append(f"{row['name']}: {what} (p = {row['p']:.2g}): {row['what']}.{but}")
+            said.append(f"{row['name']}: {what} (p = {p_text(row['p'], significance)}): {row['what']}.{but}")
     judged = table[table["differs"].notna()]
     if judged.empty:
         return [*said, "No image was judged."]
@@ -138,9 +138,9 @@ def folder_sentences(table: "pd.DataFrame", significance: float) -> list[str]:
         least = float(judged["least_p"].min())
         needed = ceil(len(judged) * least / significance - 1e-9)
         reach = (
-            f"{needed} of them must show the least p-value, {least:.2g}"
+            f"{needed} of them must show the least p-value, {p_text(least, significance)}"
             if needed <= len(judged)
-            else f"the least p-value, {least:.2g}, is too large"
+            else f"the least p-value, {p_text(least, significance)}, is too large"
         )
         said.append(f"For a false discovery rate of {significance:g} over {counted(len(judged), 'image')}, {reach}.")
     return said

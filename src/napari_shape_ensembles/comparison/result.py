@@ -27,7 +27,7 @@ from .coupling import coupling
 from .design import cannot_reach, numbers_below, unequal_precision
 from .detectable import Detectable, detectable_differences, planned_power, require_curves_permuted
 from .display import MARK, LayerData, curve_layer_data, summary_html
-from .estimates import estimates, quantity_p_values
+from .estimates import estimates, permuted_spread, quantity_p_values
 from .figures import plot_comparison, plot_typical
 from .fragility import Checks, is_fragile
 from .inputs import Inputs
@@ -35,6 +35,7 @@ from .mean_outline import mean_outlines
 from .outline_table import outline_table, witness_columns
 from .parts import Parts, form_parts, scale_parts
 from .quantities import components, lobes
+from .quantity_tests import PermutedDifferences
 from .samples import Pair, image_counts
 from .saved import COMPARISON, Saved
 from .settings import Settings
@@ -499,7 +500,7 @@ class Comparison(Sealed, Saved):
 
         Columns: quantity; estimate; kind: a "ratio" (B over A, of geometric means; of standard deviations of the
         logarithm for the spread of size; of distances from the median of a sample in the amplitudes of all lobes for
-        the spread of form; of means for the area), or a "distance" in standard deviations within the
+        the spread of form; of arithmetic means for the area), or a "distance" in standard deviations within the
         samples (see `estimates.standardized_distance`); low and high, the ends of its pointwise 95 % interval; p, of a
         permutation test of just this quantity; and p_adjusted, for the other quantities of the same test, by which a
         quantity is named as differing. Lobes are waves of up to 5 around the outline; roughness is that of finer waves
@@ -508,7 +509,8 @@ class Comparison(Sealed, Saved):
 
         Notes
         -----
-        Intervals are symmetric bootstrap-t over curves (percentiles for distances), for more than 20 000 curves normal,
+        Intervals are symmetric bootstrap-t over curves (percentiles for distances, and for the spread of size of at
+        least ten curves a side the quantile of permuted labels), for more than 20 000 curves normal,
         and if images were permuted Student's (Welch) over the means of images. The distance of more than 4000 curves is
         that of at most 2000 of each sample, drawn at random. Ratios, not the distance nor the p-values, are weighted
         for outlines cut by the border, see `weights`. All are conditional on the coordinates: they ignore that the
@@ -550,6 +552,11 @@ class Comparison(Sealed, Saved):
     def quantity_p_values(self) -> dict[str, tuple[float, float]]:
         """p-value of each quantity of `estimates`, and the adjusted one."""
         return quantity_p_values(self)
+
+    @cached_property
+    def permuted_spread(self) -> PermutedDifferences | None:
+        """Difference of the spreads of size for every labeling; see `estimates.permuted_spread`."""
+        return permuted_spread(self)
 
     @cached_property
     def ratios(self) -> "pd.DataFrame":

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..checks import Sealed
 from ..progress import Listener, as_part, reporting
+from ..words import p_text
 from .compare import compare_again
 from .figures import plot_sensitivity
 from .fragility import Without
@@ -86,7 +87,7 @@ class ArchetypeSensitivity(Sealed):
         """Return the result as one sentence."""
         count = len(self.cases)
         ranges = "; ".join(
-            f"{words} p from {low:.2g} to {high:.2g}"
+            f"{words} p from {p_text(low)} to {p_text(high)}"
             for words, (low, high) in (("form", self.p_values("undulation")), ("scale", self.p_values("scale")))
         )
         if self.stable:

@@ -26,6 +26,7 @@ from ..comparison.quantities import COMPONENTS
 from ..comparison.typical import typical_outlines, typical_rows
 from ..mmd.witness import most_typical
 from ..palette import COLOR_A, COLOR_B, lay_out
+from ..words import p_text
 from .explain import Explanation
 from .modes import along_mode, exaggeration
 from .outline import OutlineDifference
@@ -62,7 +63,7 @@ def null_distributions(explanation: Explanation) -> Figure:
             axis.axvline(test.mmd, color="#b2182b", label="observed")
             axis.set(xlabel="MMD", yticks=[])
             axis.locator_params(axis="x", nbins=3)
-            axis.set_title(f"{name}\np = {test.p_value:.2g}", fontsize=8)
+            axis.set_title(f"{name}\np = {p_text(test.p_value, test.significance)}", fontsize=8)
     figure.legend(
         *axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False, fontsize=8
     )
@@ -88,7 +89,8 @@ def component_distributions(explanation: Explanation) -> Figure:
         values = np.exp(parts[name])
         _histograms(axis, result, values)
         axis.set_xlabel(units.get(name, "relative amplitude"))
-        tested = f"\nadjusted p = {p_values[name]:.2g}" if p_values[name] == p_values[name] else ""
+        p = p_text(p_values[name], result.settings.test_level)
+        tested = f"\nadjusted p = {p}" if p_values[name] == p_values[name] else ""
         axis.set_title(f"{name}{tested}", fontsize=8)
     axes.flat[0].legend(frameon=False, fontsize=8)
     return figure
@@ -125,7 +127,7 @@ def mode_figure(explanation: Explanation) -> Figure:
         for curve, line, width in ((mean, "-", 0.6), (low, "--", 1.2), (high, "-", 1.6)):
             outline.plot(*_closed(curve), color="0.15", linestyle=line, linewidth=width)
         _bare(outline)
-        words = [f"mode {mode + 1}, p = {modes.tests.adjusted[mode]:.2g}"]
+        words = [f"mode {mode + 1}, p = {p_text(modes.tests.adjusted[mode], result.settings.test_level)}"]
         words += [modes.label(mode)] if modes.label(mode) else []
         words += [f"{times} × enlarged"] if times > 1 else []
         outline.set_title("\n".join(words), fontsize=8)

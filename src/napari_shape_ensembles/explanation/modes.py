@@ -13,6 +13,7 @@ from ..mmd.family import FamilyTests, family_tests
 from ..mmd.kernel import PERMUTATIONS
 from ..progress import one_library_thread
 from ..shapes import ShapeSpace
+from ..words import p_text
 from .properties import PROPERTIES, Property
 
 # A mode is named after a property only if their rank correlation over all curves is at least this.
@@ -95,7 +96,7 @@ class Modes(Sealed):
     def sentence(self, mode: int) -> str:
         """Describe mode (from 0): its p-value, the property it correlates with, and how B differs along it."""
         words = [
-            f"Mode {mode + 1} (adjusted p = {self.tests.adjusted[mode]:.2g}, {self.variance[mode]:.1%} of variance)"
+            f"Mode {mode + 1} (adjusted p = {p_text(self.tests.adjusted[mode])}, {self.variance[mode]:.1%} of variance)"
         ]
         if named := self.named(mode):
             words.append(f"correlates with {named[0].name} (rank correlation {abs(named[1]):.2f})")
@@ -134,7 +135,7 @@ class Modes(Sealed):
         least = max(
             np.log(_MIN_SPREAD_RATIO), _MIN_STANDARD_ERRORS * np.sqrt(sum(1 / (2 * size) for size in self.sizes))
         )
-        return [f"{b} varies {ratio:.2f} times as widely as {a}"] if abs(np.log(ratio)) >= least else []
+        return [f"the spread of {b} is {ratio:.2f} times that of {a}"] if abs(np.log(ratio)) >= least else []
 
     def _rough_words(self, mode: int) -> list[str]:
         """Wider variation of fine waves makes rougher outlines: stated only if roughness itself differs accordingly."""

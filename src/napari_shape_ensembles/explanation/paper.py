@@ -40,6 +40,11 @@ _SIZE = (
     "Size is the geometric mean of the RMS extents of an outline along its two principal axes (the standard deviations "
     "of its landmarks), and elongation their ratio."
 )
+# Ratios that are not those of geometric means, by what sentences call them.
+_OTHER_RATIOS = {
+    "mean area": ", but for areas of arithmetic means",
+    "varied in size": ", but for the spread of size of standard deviations of its logarithm",
+}
 _PERMUTED = {
     "replicates": "whole replicates",
     "images": "whole images",
@@ -147,7 +152,8 @@ def methods(
         how = "Student's (Welch's) over the means of images"
         if result.permuted == "curves":
             how = "symmetric bootstrap-t over outlines, or Student's (Welch's) for fewer than five"
-        said.append(f"Ratios are those of geometric means; their 95 % intervals are {how}.")
+        others = "".join(words for phrase, words in _OTHER_RATIOS.items() if phrase in known.sentence)
+        said.append(f"Ratios are those of geometric means{others}; their 95 % intervals are {how}.")
     if known.missed:
         said.append("Differences that could have been missed are the ends of 95 % intervals.")
     said += checks_in_words(result)

@@ -16,6 +16,7 @@ from ..comparison import Comparison
 from ..comparison.answer import estimate_headings, estimate_rows, in_one_line, names_of, titles_of
 from ..comparison.quantities import COMPONENTS
 from ..comparison.verdict import ROW_WORDS, TRUTH_TABLE
+from ..words import p_text
 from .explain import Explanation
 from .figures import FIGURES, figures, style
 from .swaps import Swap
@@ -26,6 +27,7 @@ REFERENCES = (
     "Machine Learning Research 13, 723-773.",
     "P. H. Westfall, S. S. Young (1993): Resampling-based multiple testing. Wiley.",
 )
+
 _MAX_LISTED = 12
 # Lines of text on a page, and the height of one as a fraction of the page.
 _LINES, _LINE_HEIGHT = 58, 0.0152
@@ -199,7 +201,7 @@ def _mode_table(explanation: Explanation) -> Table:
     rows = [
         (
             mode + 1,
-            f"{modes.tests.adjusted[mode]:.2g}",
+            p_text(modes.tests.adjusted[mode], explanation.comparison.settings.test_level),
             f"{modes.mean_difference[mode]:+.2f}",
             f"{modes.spread_ratio[mode]:.2f}",
             f"{modes.variance[mode]:.2%}",
@@ -214,9 +216,9 @@ def _mode_table(explanation: Explanation) -> Table:
 
 
 def _descriptor_table(explanation: Explanation) -> Table:
-    found = explanation.descriptors
+    found, level = explanation.descriptors, explanation.comparison.settings.test_level
     rows = [
-        (name.replace("_", " "), f"{p:.2g}", f"{d:+.2f}", f"{a:.4g}", f"{b:.4g}")
+        (name.replace("_", " "), p_text(p, level), f"{d:+.2f}", f"{a:.4g}", f"{b:.4g}")
         for name, p, d, (a, b) in zip(
             found.tests.names, found.tests.adjusted, found.difference, found.medians.T, strict=True
         )

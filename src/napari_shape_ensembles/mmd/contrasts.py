@@ -52,35 +52,47 @@ def standardised_difference(values: Real, first: int, image: NDArray[np.intp] | 
 
 
 def spread_ratio(values: Real, first: int, weights: Real | None = None) -> Real:
-    """Standard deviation of B over that of A, (...) of (N, ...): infinite if only A does not vary, NaN if neither does.
+    """Standard deviation of B over that of A, (k,) of (N, k): infinite if only A does not vary, NaN if neither does.
 
     The values are logarithms or angles, hence dimensionless; `weights` (N,) are equal by default.
     """
-    if weights is None:
-        return _ratio(values[:first].std(axis=0), values[first:].std(axis=0))
-    spreads = []
-    for side in (slice(first), slice(first, None)):
-        apart = values[side] - np.average(values[side], axis=0, weights=weights[side])
-        spreads.append(np.sqrt(np.average(apart**2, axis=0, weights=weights[side])))
-    return _ratio(*spreads)
+    none = np.zeros((0, len(values)))
+    return _ratio(*(side.deviation[0] for side in _sides(values, first, none, weights)))
 
 
-def spread_interval(values: Real, first: int, counts: Real, weights: Real | None = None) -> Real:
-    """Lower and upper end of the bootstrap interval of `spread_ratio`, (2, k), for (N, k) values.
+def spread_interval(
+    values: Real, first: int, counts: Real, weights: Real | None = None, quantile: float | None = None
+) -> Real:
+    """Lower and upper end of the interval of `spread_ratio`, (2, k), for (N, k) values.
 
-    Symmetric bootstrap-t of the log ratio: a sample's log standard deviation has standard error √((kurtosis - 1) / 4n),
-    or with weights that of its linear approximation. Resamples in which neither sample
-    varies count as equal spreads. With two curves in a sample the interval is 0 to infinity.
+    Symmetric bootstrap-t of the log ratio, or as many standard errors about it as the quantile: a sample's log standard
+    deviation has standard error √((kurtosis - 1) / 4n), or with weights that of its linear approximation. Resamples in
+    which neither sample varies count as equal spreads. With two curves in a sample the interval is 0 to infinity.
     """
     if min(first, len(values) - first) < _MIN_OF_SPREAD:
         return np.stack([np.zeros(values.shape[1]), np.full(values.shape[1], np.inf)])
-    sides = _sides(values, first, counts, weights)
+    sides = _sides(values, first, counts if quantile is None else counts[:0], weights)
     ratios, squared_errors = _ratio(*(side.deviation for side in sides)), [side.error_of_spread for side in sides]
     with np.errstate(divide="ignore"):
         logarithms = np.log(np.where(np.isnan(ratios), 1, ratios))
-    ends = _symmetric(logarithms, np.sqrt(np.sum(squared_errors, axis=0)))
+    ends = _symmetric(logarithms, np.sqrt(np.sum(squared_errors, axis=0)), quantile)
     with np.errstate(over="ignore"):
         return np.exp(np.stack(ends))
+
+
+def labeled_spreads(values: Real, labels: NDArray[np.bool_]) -> tuple[Real, Real]:
+    """Logarithm of the standard deviation of B over that of A, and its standard error, for every labeling, (R,) each.
+
+    Parameters
+    ----------
+    values : (N,) array
+    labels : (R, N) array of bool
+        Which values are of B.
+    """
+    ones = np.ones(len(values))
+    a, b = (_moments(values[:, None], side.astype(np.float64), ones) for side in (~labels, labels))
+    logarithms = [np.log(np.maximum(side.deviation, _MIN_DEVIATION))[:, 0] for side in (a, b)]
+    return logarithms[1] - logarithms[0], np.sqrt(a.error_of_spread + b.error_of_spread)[:, 0]
 
 
 class _Side(NamedTuple):
@@ -94,15 +106,15 @@ class _Side(NamedTuple):
 
 def _sides(values: Real, first: int, counts: Real, weights: Real | None) -> tuple[_Side, _Side]:
     given = np.ones(len(values)) if weights is None else weights
-    a, b = (_moments(values[side], counts[:, side], given[side]) for side in (slice(first), slice(first, None)))
+    drawn = np.concatenate([np.ones((1, len(values))), counts])
+    a, b = (_moments(values[side], drawn[:, side], given[side]) for side in (slice(first), slice(first, None)))
     return a, b
 
 
-def _moments(values: Real, counts: Real, weights: Real) -> _Side:
-    """Weighted moments; standard errors are those of a ratio of two weighted sums."""
-    n, centre = len(values), values.mean(axis=0)
+def _moments(values: Real, drawn: Real, weights: Real) -> _Side:
+    """Weighted moments of values drawn so many times; standard errors are those of a ratio of two weighted sums."""
+    n, centre = drawn.sum(axis=1, keepdims=True), values.mean(axis=0)
     powers = np.stack([(values - centre) ** power for power in range(5)])
-    drawn = np.concatenate([np.ones((1, n)), counts])
     total = (drawn @ weights)[:, None]
     _, first, second, *_ = (drawn @ (weights[:, None] * power) / total for power in powers)
     # Squares of weights, as in the variance of a sum.
@@ -112,10 +124,12 @@ def _moments(values: Real, counts: Real, weights: Real) -> _Side:
     fourth = s4 - 4 * first * s3 + 6 * first**2 * s2 - 4 * first**3 * s1 + first**4 * s0
     relative = np.maximum(variance, _MIN_DEVIATION**2)
     error_of_spread = np.maximum(fourth / relative**2 - 2 * squares / relative + s0, 0) / 4
-    return _Side(centre + first, np.sqrt(variance), squares * n / max(n - 1, 1), error_of_spread)
+    # s0 is the sum of squared shares: 1/n if all weights are equal.
+    deviation = np.sqrt(variance / np.where(s0 < 1, 1 - s0, 1))
+    return _Side(centre + first, deviation, squares * n / np.maximum(n - 1, 1), error_of_spread)
 
 
-def _symmetric(estimates: Real, errors: Real) -> tuple[Real, Real]:
+def _symmetric(estimates: Real, errors: Real, quantile: float | None = None) -> tuple[Real, Real]:
     """Symmetric bootstrap-t interval (Hall 1988) of the observed value in row 0; the resamples follow, (1 + R, k).
 
     Based on the distances of the resampled estimates from the observed one, in units of their own standard errors. With
@@ -123,7 +137,7 @@ def _symmetric(estimates: Real, errors: Real) -> tuple[Real, Real]:
     """
     observed, error = estimates[0], errors[0]
     if len(estimates) == 1:
-        reach = ndtri((1 + _COVERAGE) / 2) * error
+        reach = (ndtri((1 + _COVERAGE) / 2) if quantile is None else quantile) * error
         return observed - reach, observed + reach
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(estimates[1:] - observed) / errors[1:]

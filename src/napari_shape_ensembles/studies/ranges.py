@@ -1,16 +1,16 @@
-"""Parsing of lists and ranges of numbers: "2-20:2, 25, 50" or "2:20:2, 25, 50" are 2, 4, …, 20, 25 and 50."""
+"""Parsing of lists and ranges of numbers: "2 to 20 by 2, 25", "2-20:2, 25" or "2:20:2, 25" are 2, 4, …, 20 and 25."""
 
 import re
 
 import numpy as np
 
 #: Default sweeps of the studies.
-LANDSCAPE = {"ranks": "2-20:2, 25, 30, 40, 50, 75, 100, 150", "landmarks": "100-500:100"}
-SMOOTHING = {"sigmas": "0-8", "ranks": "10, 20, 50, 100", "landmarks": "100, 200, 400"}
+LANDSCAPE = {"ranks": "2 to 20 by 2, 25, 30, 40, 50, 75, 100, 150", "landmarks": "100 to 500 by 100"}
+SMOOTHING = {"sigmas": "0 to 8", "ranks": "10, 20, 50, 100", "landmarks": "100, 200, 400"}
 
 _NUMBER = r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*"
-_PART = re.compile(rf"{_NUMBER}(?:[-–:]{_NUMBER}(?::{_NUMBER})?)?")
-_EXAMPLES = "write numbers and ranges, for example 2-20:2, 25, 50 or 5:150:5"
+_PART = re.compile(rf"{_NUMBER}(?:(?:[-–:]|\bto\b){_NUMBER}(?:(?::|\bby\b){_NUMBER})?)?")
+_EXAMPLES = "write numbers and ranges, for example 2 to 20 by 2, 25, 50 or 5:150:5"
 _MAX_NUMBERS = 10_000
 
 
@@ -20,7 +20,8 @@ def numbers(text: str, *, least: float = 0, whole: bool = False, most: int = _MA
     Parameters
     ----------
     text : str
-        A range is first-last or first:last, and first-last:step or first:last:step; its last number is included.
+        A range is "first to last" or "first to last by step"; also first-last:step or first:last:step. Its last number
+        is included.
     least : float
         Smallest number allowed.
     whole : bool

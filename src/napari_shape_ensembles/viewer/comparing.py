@@ -40,7 +40,7 @@ from ..mmd.dependence import DependenceTest
 from ..outlines import Outlines
 from ..palette import lay_out
 from ..progress import as_part, report
-from ..words import counted
+from ..words import counted, p_text
 from .choices import Choices
 from .curves.side_by_side import SideBySide
 from .design_files import MAX_OPENED_IMAGES, input_layers, path_of, source_in_file
@@ -137,14 +137,15 @@ class Robustness:
     def sentences(self) -> tuple[str, str]:
         """Return both findings as sentences, with a check mark if they support the result."""
         test = self.dependence
+        p = p_text(test.p_value, test.significance)
         if test.rejected:
             words = (
-                f"Form and scale depend on each other within the images (p = {test.p_value:.2g}): a "
+                f"Form and scale depend on each other within the images (p = {p}): a "
                 "difference in one may be due to the other, and neither test detects a difference in their pairing "
                 "alone."
             )
         else:
-            words = f"✓ No dependence of form and scale was detected within the images (p = {test.p_value:.2g})."
+            words = f"✓ No dependence of form and scale was detected within the images (p = {p})."
         return words, ("✓ " if self.sensitivity.stable else "") + self.sensitivity.summary()
 
     def judged(self, shown: DisplayedResult) -> DisplayedResult:

@@ -22,7 +22,7 @@ from ..io.rerun import recipe_of, recipe_tree
 from ..io.results import EXPERIMENT, RECORD, TRENDS, trend_figures, write_experiment, write_table
 from ..outlines import Ensemble
 from ..progress import as_part, duration, report
-from ..words import counted
+from ..words import counted, p_text
 from .designing import SIDES, frame_of, requested_tests_of, requested_tests_tree
 from .inputs import (
     Source,
@@ -162,8 +162,8 @@ def answer_of(
         (
             str(one["contrast"]),
             ROW_WORDS[one["case"]],
-            f"{one['undulation_p_adjusted']:.2g}",
-            f"{one['scale_p_adjusted']:.2g}",
+            p_text(one["undulation_p_adjusted"], result.settings.test_level),
+            p_text(one["scale_p_adjusted"], result.settings.test_level),
             f"{one['scale_effect']:.2f}",
         )
         for one in order.to_dict("records")

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from napari.layers import Shapes
 
-from ..comparison.fragility import checks_in_words
+from ..comparison.fragility import LEAST_SHARE, checks_in_words
+from ..comparison.verdict import INCONCLUSIVE
 from ..outlines.units import conversion_factor
-from ..words import counted
+from ..words import counted, listed
 from .inputs import pixel_size_of
 from .session import Session
 from .studying import StudyTask
@@ -55,6 +56,8 @@ def _outlines_step(session: Session) -> PageStatus:
         return PageStatus("look", findings[0].text)
     if segmentation.preview_error:
         return PageStatus("look", segmentation.preview_error)
+    if segmentation.contents:
+        return PageStatus("look", f"{listed([*segmentation.contents])}: labels, a mask or classes, not gray levels.")
     if result is not None and result.checks.suspects:
         return PageStatus("look", checks_in_words(result)[0])
     if doubt := session.proposing.doubt:
@@ -96,6 +99,13 @@ def _trust_step(session: Session) -> PageStatus:
         if states[place].state == "done" and task.is_partial:
             states[place] = PageStatus("open", task.message)
     result = session.comparison.result
+    ranks, smoothed = session.landscape.result, session.smoothing.result
+    for place, name, studied in ((1, "Rank", [ranks]), (2, "Smoothing", smoothed.landscapes if smoothed else ())):
+        cells = np.concatenate([[], *(one.case.ravel() for one in studied if one is not None)])
+        rows = cells[(cells != "") & (cells != INCONCLUSIVE)]
+        others = 0 if result is None or result.case == INCONCLUSIVE else int((rows != result.case).sum())
+        if states[place].state == "done" and others > (1 - LEAST_SHARE) * len(rows):
+            states[place] = PageStatus("look", f"{name}: another answer in {others} of {len(rows)} cells.")
     if result is not None and result.fragile and states[0].state == "done":
         states[0] = PageStatus("look", " ".join(checks_in_words(result)))
     return min(states, key=lambda step: ("running", "look", "stale", "done", "open").index(step.state))

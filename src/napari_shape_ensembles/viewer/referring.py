@@ -25,6 +25,7 @@ from ..io.sources import Reading, files_of
 from ..outlines import Ensemble, Outlines
 from ..palette import COLOR_A, COLOR_B
 from ..progress import as_part, report
+from ..words import p_text
 from .choices import Choices
 from .inputs import OWN, Source, Sources, file_errors_named, inputs_of_sources, trace_image
 from .layers import NAMED_AFTER, CurveLayer, OwnLayers, name_after
@@ -58,7 +59,7 @@ class Judgement:
         """Cells of `COLUMNS` in the order of `ranked`."""
         chosen = self.table.iloc[self.ranked].to_dict("records")
         return [
-            (one["name"], one["differs"] or "not judged", "" if one["p"] != one["p"] else f"{one['p']:.2g}",
+            (one["name"], one["differs"] or "not judged", "" if one["p"] != one["p"] else p_text(one["p"]),
              one["what"] or one["reason"] or one["remarks"])
             for one in chosen
         ]  # fmt: skip

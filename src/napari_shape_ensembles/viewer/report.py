@@ -17,7 +17,7 @@ from ..io.outputs import recording_outputs
 from ..io.segmented import write_plane
 from ..outlines import ObjectModel, Outlines
 from ..outlines.units import UNIT_SYMBOLS
-from ..words import counted
+from ..words import counted, p_text
 from .displayed_result import DisplayedResult, count_lines, settings_lines, tests_of
 from .inputs import Excluded, Ids, ImageRow, Source, Sources, file_errors_named, pooled_name
 
@@ -32,7 +32,7 @@ def text_of(shown: DisplayedResult, changed: Sequence[str] = ()) -> str:
         decision = "a difference is detected" if test.rejected else "no difference detected"
         if result.undecided:
             decision = result.undecided
-        numbers = f"MMD {test.mmd:.4f}, threshold {test.threshold:.4f}, p = {test.p_value:.2g}"
+        numbers = f"MMD {test.mmd:.4f}, threshold {test.threshold:.4f}, p = {p_text(test.p_value, test.significance)}"
         lines.append(f"{name}: {numbers}: {decision}")
     lines.append("")
     for side, ensemble in (("A", result.a), ("B", result.b)):

@@ -6,6 +6,7 @@ import pytest
 
 from napari_shape_ensembles import Ensemble
 from napari_shape_ensembles.comparison.verdict import TRUTH_TABLE
+from napari_shape_ensembles.viewer import displayed_result
 from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.panels.results import ResultsPanel, TruthTable
 
@@ -46,6 +47,15 @@ def test_a_result_is_shown_with_its_row_tests_counts_and_settings(panel, compari
     assert "<b>two &lt;b&gt;</b>: 35 curves" in panel.details.text()
     assert "rank: 20" in panel.used.text()
     assert f"{comparison.scale.mmd:.3f}" in panel.null_plots["Scale"].caption
+
+
+def test_decisions_stand_beside_their_tests(panel, comparison, shown):
+    panel.show_result(DisplayedResult(comparison, None, {}))
+    shown(panel)
+    names = [name for name, _ in displayed_result.tests_of(comparison)]
+    lines = 1 + sum(1 + name.count(" of ") + name.count(" and ") for name in names)
+    assert panel.tests.height() < lines * (panel.tests.fontMetrics().height() + 8)
+    assert panel.tests.text().count("detected") == len(names)
 
 
 def test_notes_and_warnings_are_listed_with_a_symbol(panel, comparison):

@@ -5,14 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
+from qtpy.QtGui import QColor
 
 from docks import press
 from napari_shape_ensembles import Ensemble
 from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
 from napari_shape_ensembles.palette import COLOR_A
+from napari_shape_ensembles.viewer.panels.distributions import PairedHistogram
 from napari_shape_ensembles.viewer.panels.explanation import ExplanationPanel
 from napari_shape_ensembles.viewer.panels.shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
 from napari_shape_ensembles.viewer.panels.shape_explorer import ShapeExplorer
+from napari_shape_ensembles.viewer.panels.verdict import ImageDots
 
 SQUARE = np.array([[-1.0, -1], [-1, 1], [1, 1], [1, -1]])
 
@@ -44,6 +47,21 @@ def test_the_canvas_draws_outlines_at_scale_with_a_scale_bar(shown):
     rows, columns = blue.any(axis=1).nonzero()[0], blue.any(axis=0).nonzero()[0]
     assert np.ptp(rows) == pytest.approx(np.ptp(columns), abs=3)
     assert 100 < np.ptp(rows) < 145
+
+
+def test_drawings_of_groups_are_gray_while_disabled(shown):
+    canvas, dots, histogram, thumbnails = ShapeCanvas(), ImageDots(), PairedHistogram(), Thumbnails()
+    canvas.show_shapes([StyledOutline(SQUARE, "A", filled=True), StyledOutline(SQUARE / 2, "B", dashed=True)])
+    dots.show_means(({"one": 1.0}, {"two": 2.0}), "size", "px")
+    histogram.show_samples(np.arange(9.0), np.arange(9.0) + 3)
+    thumbnails.show_curves([(0, SQUARE)], [(1, SQUARE)], ("one", "two"))
+    for drawing in (canvas, dots, histogram, thumbnails):
+        shown(drawing, 200, 200)
+        for enabled in (True, False):
+            drawing.setEnabled(enabled)
+            image = drawing.grab().toImage()
+            seen = {image.pixel(x, y) for x in range(image.width()) for y in range(image.height())}
+            assert any(QColor(one).saturation() > 100 for one in seen) == enabled, drawing
 
 
 def test_a_painting_error_is_reported_and_painting_resumes(shown, qtbot):

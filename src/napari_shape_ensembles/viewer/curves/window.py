@@ -29,6 +29,7 @@ from .scatter import ScatterPlot
 from .table import CurveTableView
 
 _AXES_PX = 280  # width of the choice of axes: the default names are not elided
+_LEAST_HEIGHT_PX = 250  # where the plot needs no scroll bar; on a screen with less room, the window floats
 _MAX_COORDINATES = 6  # number of undulation coordinates offered for the axes
 
 
@@ -51,9 +52,10 @@ class CurveExplorer(QWidget):
         axes.layout().addStretch()
         axes.setFixedWidth(_AXES_PX)
         self.tabs = SteadyTabs()
-        # Beside the plot, not above: the window is low. Where it is lower than the plot needs, it scrolls.
+        self.setMinimumHeight(_LEAST_HEIGHT_PX)
+        # Beside the plot, not above: the window is low.
         scatter = column(row(axes, self.scatter, grows=self.scatter), margins=(9, 4, 9, 4))
-        self.tabs.addTab(_scrolled(scatter), "Scatter")
+        self.tabs.addTab(scatter, "Scatter")
         self.tabs.addTab(self.table, "Table")
         self.tabs.addTab(_scrolled(self.gallery), "Gallery")
         self.tabs.addTab(_scrolled(self.crops), "Side by side")
@@ -177,6 +179,8 @@ class CurveWindow:
                 height = main.minimumSizeHint().height() + dock.minimumSizeHint().height()
                 # Else the window would outgrow the screen.
                 dock.setFloating(height > main.screen().availableGeometry().height())
+                if dock.isFloating():  # beside the pages, and below the captions
+                    dock.move(main.mapToGlobal(QPoint(0, main.height() - dock.height())))
         frame: Any = explorer.parentWidget() or explorer
         frame.show()
         frame.raise_()

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from napari.components import ViewerModel
 from psygnal import SignalInstance
+from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QPushButton, QWidget
 
@@ -138,6 +139,7 @@ class TaskPage(Page):
         self._forms: dict[str, Form[Any]] = {}
         self._shown_values: dict[str, Any] = {}  # values last set on the forms
         self._was_busy = False
+        self._interrupted: QWidget | None = None  # the control that *Cancel* took the focus from
         self.findings: tuple[QWidget, ...] = ()  #: what states the result, gray while it is out of date
         self._invalid_reason = ""  # why the values of the forms are invalid
         self.link(self.session.choices.changed, self._show_choices)
@@ -225,8 +227,10 @@ class TaskPage(Page):
         self.run_button.setEnabled(not (busy or reason))
         self._cancel_shortcut.setEnabled(busy)
         self.reason.show_text("" if changed else reason)
-        for part in (self.cancel_button, self.progress, self.step):
-            part.setVisible(busy)
+        shown_while_busy = self.cancel_button, self.progress, self.step
+        if busy:
+            for part in shown_while_busy:
+                part.show()
         more = f", and {len(changed) - _MAX_LISTED} more" if len(changed) > _MAX_LISTED else ""
         listed = escape(f"{', '.join(changed[:_MAX_LISTED])}{more}. {reason}".rstrip(), quote=False)
         self.stale.set_message(f"<b>↻ Out of date:</b> {listed}" if changed else "")
@@ -236,10 +240,19 @@ class TaskPage(Page):
         if busy:
             self.show_progress(self.task.step)
         self.show_result()
-        # The focused widget may be disabled or hidden now; without the focus, the dock's shortcuts would not work.
-        if focused is not None and self.isAncestorOf(focused) and QApplication.focusWidget() is not focused:
+        # The focused widget may be disabled or hidden now; without the focus, the dock's shortcuts would not work, and
+        # Qt would give it to a widget elsewhere on the page, and scroll there.
+        is_lost = focused is not None and self.isAncestorOf(focused) and QApplication.focusWidget() is not focused
+        if busy and is_lost:
+            self._interrupted = focused
+            self.cancel_button.setFocus()
+        elif not busy and (is_lost or focused is self.cancel_button):
+            before, self._interrupted = self._interrupted, None
             again = self.stale.button if self.run_button.isHidden() else self.run_button
-            (self.cancel_button if busy else again).setFocus()
+            (before if before is not None and isalive(before) and before.isVisible() else again).setFocus()
+        if not busy:
+            for part in shown_while_busy:
+                part.hide()
         ended, self._was_busy = self._was_busy and not busy, busy
         if ended:
             self.finished.emit()

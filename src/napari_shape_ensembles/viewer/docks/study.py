@@ -12,7 +12,7 @@ from ...comparison.verdict import ROW_WORDS
 from ...progress import Progress
 from ...studies import DecisionLandscape, SmoothingStudy
 from ...studies.figures import plot_landscape, plot_study
-from ...words import counted
+from ...words import counted, p_text
 from ..panels.fonts import with_label_font
 from ..panels.plot_view import Plot, PlotView
 from ..panels.widgets import (
@@ -35,7 +35,7 @@ _PROGRESS_MS = 150  # milliseconds between updates of the progress bar (throttle
 _GRID = 1  # index of the axes with the heat map of a landscape
 _CLICK = "Click a point in the plot to use its settings. The settings in use are framed or dotted."
 _LOADED = "In use now: press Run again in Answer for its curves."
-_SYNTAX = "Numbers and ranges, separated by commas: 2-20:2 means 2, 4, … 20."
+_SYNTAX = "Numbers and ranges, separated by commas, such as 2 to 20 by 2, or 2-20:2."
 
 
 class StudyPage(TaskPage):
@@ -187,7 +187,9 @@ class LandscapePage(StudyPage):
     def sentence_at(self, place: tuple[int, int]) -> str:
         result: DecisionLandscape = self.result
         tests = (("form", result.undulation), ("scale", result.scale))
-        numbers = "; ".join(f"{name} p = {test.p_value[place]:.2g}, MMD {test.mmd[place]:.3f}" for name, test in tests)
+        numbers = "; ".join(
+            f"{name} p = {p_text(test.p_value[place])}, MMD {test.mmd[place]:.3f}" for name, test in tests
+        )
         (i, j), row = place, ROW_WORDS[result.case[place]]
         why = f"{row}: {result.inconclusive}" if result.inconclusive else row
         return f"{result.landmarks[i]} landmarks, rank {result.ranks[j]}: {why} ({numbers})."

@@ -49,7 +49,7 @@ class TrustPage(TaskPage):
         self._show_position()
         result = self.result
         first, *others = [""] if result is None else [*result.statements(), *filter(None, [result.note])]
-        self.sentence.setText(f"{first}.")
+        self.sentence.setText(f"{first[:1].upper()}{first[1:]}.")
         self.sentence.setVisible(result is not None)
         self.exceptions.setText("\n".join(f"• {words[0].upper()}{words[1:]}." for words in others))
         self.exceptions.setVisible(bool(others))

@@ -56,12 +56,12 @@ class WhyPage(TaskPage):
         self.folded_explorer = Section("Explore the shape space", self.explorer)
         self.folded_explorer.toggled.connect(self._fill_unfolded)
         self._modes: object = None  # which the explorer shows
-        self.findings = self.panel.sentences, self.panel.shares, self.panel.others, self.controlled
+        self._swaps: object = None  # whose sentences are shown
+        self.findings = *self.panel.pages, self.explorer, self.controlled
         above = self.pair, self.reason, self.compare, self.stale, self.buttons(), self.step, self.progress, self.panel
         parts = *above, self.folded_explorer, self.folded_control, self.save_report, self.status
-        self._control_timer = single_shot_timer(
-            self, partial(scrolling(self, *parts).ensureWidgetVisible, self.controlled)
-        )
+        self.scroll = scrolling(self, *parts)
+        self._control_timer = single_shot_timer(self, partial(self.scroll.ensureWidgetVisible, self.controlled))
         self.attach()
 
     def _show_mode(self, mode: int) -> None:
@@ -104,8 +104,9 @@ class WhyPage(TaskPage):
         self.folded_control.setVisible(explanation is not None)
         self.control.setEnabled(not task.busy)
         swapped = swap_sentences(task.swaps, explanation.comparison.names) if explanation and task.swaps else ()
-        if swapped and not self.controlled.text():  # below the fold
+        if swapped and task.swaps is not self._swaps:  # below the fold
             self._control_timer.start()
+        self._swaps = task.swaps
         self.controlled.show_text("\n".join(swapped))
         self._fill_unfolded()
         shown = self.panel.explanation

@@ -7,6 +7,7 @@ from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 from ...comparison.verdict import INCONCLUSIVE, ROW_WORDS
 from ...studies import ChoiceStudy
 from ...studies.choices import FIELDS, Choice
+from ...words import p_text
 from .fonts import Drawing
 from .widgets import tip
 
@@ -88,7 +89,7 @@ class ChoicePicture(Drawing):
         named = f"{field.label}: {one.label} {field.unit}".rstrip()
         if one.case == INCONCLUSIVE:
             return f"{named}: no answer{f' ({one.reason})' if one.reason else ''}."
-        return f"{named}: {ROW_WORDS[one.case]} (form p = {one.undulation_p:.2g}, scale p = {one.scale_p:.2g})."
+        return f"{named}: {ROW_WORDS[one.case]} (form p = {p_text(one.undulation_p)}, scale p = {p_text(one.scale_p)})."
 
     def draw(self, painter: QPainter) -> None:
         if self.study is None:

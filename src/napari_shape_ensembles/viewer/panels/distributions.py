@@ -5,14 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt
-from qtpy.QtGui import QBrush, QColor, QPainter, QPen, QPolygonF
+from qtpy.QtGui import QBrush, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ..._types import Real
 from ...mmd import MMDTest
 from ...outlines.units import UNIT_SYMBOLS
-from ...palette import COLOR_A, COLOR_B
-from .fonts import Drawing
+from .fonts import Drawing, color_in
 from .widgets import tip
 
 _MARGIN, _PLOT, _NARROW = 8, 56, 200  # pixels
@@ -198,7 +197,7 @@ class PairedHistogram(Drawing):
 
     def draw(self, painter: QPainter) -> None:
         top = max(*(share.max() for share in self._shares), 1e-12)
-        pens = QPen(QColor(COLOR_A), 1), QPen(QColor(COLOR_B), 2, Qt.PenStyle.DashLine)
+        pens = QPen(color_in(self, "A"), 1), QPen(color_in(self, "B"), 2, Qt.PenStyle.DashLine)
         for share, pen, alpha in zip(self._shares, pens, (110, 0), strict=True):
             paint_steps(painter, QRectF(self.rect()).adjusted(1, 2, -1, -2), share / top, pen, alpha)
 

@@ -15,7 +15,7 @@ from ...comparison.quantities import COMPONENTS
 from ...explanation import Explanation
 from ...explanation.modes import Modes, along_mode, exaggeration
 from ...mmd.witness import most_typical
-from ...words import counted
+from ...words import counted, p_text
 from .distributions import PairedHistogram, ShareBar
 from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
 from .widgets import NarrowList, PickTable, Section, SteadyTabs, WrappedLabel, clear_layout, column, tip, wrapped_label
@@ -78,6 +78,8 @@ class ExplanationPanel(SteadyTabs):
         ):
             self.addTab(column(column(*parts, margins=(4, 6, 4, 4))), title)
             self.widget(self.count() - 1).layout().addStretch(1)
+        #: What the tabs show.
+        self.pages = [self.widget(place).layout().itemAt(0).widget() for place in range(self.count())]
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self.currentChanged.connect(self._fit_to_tab)
         self._fit_to_tab(0)
@@ -85,8 +87,8 @@ class ExplanationPanel(SteadyTabs):
 
     def _fit_to_tab(self, current: int) -> None:
         """Be as high as the current tab, rather than the highest: only its contents are laid out."""
-        for place in range(self.count()):
-            self.widget(place).layout().itemAt(0).widget().setVisible(place == current)
+        for place, page in enumerate(self.pages):
+            page.setVisible(place == current)
         self._fill(current)
 
     def _fill(self, tab: int) -> None:
@@ -295,7 +297,7 @@ class ModeTable(PickTable):
         rows = [
             (
                 f"{mode + 1}",
-                f"{modes.tests.adjusted[mode]:.2g}",
+                p_text(modes.tests.adjusted[mode], significance),
                 f"{modes.mean_difference[mode]:+.2f}",
                 f"{modes.spread_ratio[mode]:.2f}",
                 f"{modes.variance[mode]:.1%}",

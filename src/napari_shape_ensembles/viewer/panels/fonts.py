@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from qtpy.QtCore import QEvent, Qt
-from qtpy.QtGui import QFontMetrics, QPaintDevice, QPainter, QPaintEvent, QResizeEvent
+from qtpy.QtGui import QColor, QFontMetrics, QPaintDevice, QPainter, QPaintEvent, QResizeEvent
 from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QSizePolicy, QSpinBox, QTableView, QWidget
+
+from ...palette import SIDE_COLORS
 
 _FONT_EVENTS = (QEvent.Type.Polish, QEvent.Type.StyleChange, QEvent.Type.FontChange)
 _ROW, _VIEW_EXTENT = 30, 8  # minimum height of a table row, and padding around its text, in pixels
@@ -24,6 +26,12 @@ def painting(device: QPaintDevice) -> Iterator[QPainter]:
         yield painter
     finally:
         painter.end()
+
+
+def color_in(widget: QWidget, side: str = "") -> QColor:
+    """The color of the text of a widget, or of a group in it; both are gray while it is disabled."""
+    ink = widget.palette().windowText().color()
+    return QColor(SIDE_COLORS.get(side, ink)) if widget.isEnabled() else ink
 
 
 class Drawing(QLabel):

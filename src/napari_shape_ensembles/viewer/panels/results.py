@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 from ...comparison.answer import titles_of
 from ...comparison.fragility import checks_in_words
 from ...comparison.verdict import INCONCLUSIVE, TRUTH_TABLE
-from ...words import counted
+from ...words import counted, p_text
 from ..displayed_result import DisplayedResult, count_lines, doubts_of, settings_lines, tests_of
 from .distributions import NullPlot
 from .widgets import Entries, Section, button, column, menu_button, tip, wrapped_label
@@ -87,16 +87,17 @@ class ResultsPanel(QWidget):
             found = [words for words in result.warnings if words not in elsewhere]
             lines = [*shown.notes, *found]
             warnings = "\n".join(line if line.startswith("✓") else f"⚠ {line}" for line in lines)
-            tests = "<table cellspacing=0 cellpadding=3><tr><td><small>difference</small>"
-            tests += "".join(f"<td align=right><small>{heading}</small>" for heading in _NUMBERS)
+            tests = "<table cellpadding=1 style='font-size: small'><tr><td colspan=2>difference"
+            tests += "".join(f"<td align=right>{heading}" for heading in _NUMBERS)
             for name, test in tests_of(result):
                 decision = "detected" if test.rejected else "not detected"
                 if not decided:
                     decision = "withheld" if result.undecided == "withheld" else "too few"
                 threshold = f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–"
-                numbers = f"{test.mmd:.3f}", threshold, f"{test.p_value:.2g}"
+                numbers = f"{test.mmd:.3f}", threshold, p_text(test.p_value, test.significance)
                 title = name.replace(" and ", " and<br>").replace(" of ", " of<br>")
-                tests += f"<tr><td>{title}:<br><b>{decision}</b>"
+                bold = "b" if decision == "detected" else "span"
+                tests += f"<tr><td>{title}<td><{bold}>{decision}</{bold}>"
                 tests += "".join(f"<td align=right>{number}" for number in numbers)
             tests += "</table>"
             details = []

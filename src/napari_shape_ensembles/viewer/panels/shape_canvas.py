@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF
+from qtpy.QtGui import QBrush, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF
 from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
 from ..._types import Index, Real
 from ...outlines.units import UNIT_SYMBOLS
-from ...palette import SIDE_COLORS
-from .fonts import Drawing, NamedLine, elided, painting
+from .fonts import Drawing, NamedLine, color_in, elided, painting
 from .widgets import clear_layout, tip
 
 _MARGIN, _DOT = 10, 4.0  # pixels
@@ -32,13 +31,13 @@ class StyledOutline:
     width: float = 2.0
 
 
-def paint_outline(painter: QPainter, outline: StyledOutline, centre: QPointF, scale: float, ink: QColor) -> None:
+def paint_outline(painter: QPainter, outline: StyledOutline, centre: QPointF, scale: float, widget: QWidget) -> None:
     """Draw an outline around `centre`, rows downwards; a filled one is stroked in the text color for contrast."""
     points = outline.curve[:, ::-1] * scale + (centre.x(), centre.y())
-    color = QColor(SIDE_COLORS.get(outline.side, ink))
+    color = color_in(widget, outline.side)
     style = Qt.PenStyle.DashLine if outline.dashed else Qt.PenStyle.SolidLine
     style = style if outline.width else Qt.PenStyle.NoPen
-    painter.setPen(QPen(ink if outline.filled else color, outline.width, style))
+    painter.setPen(QPen(color_in(widget) if outline.filled else color, outline.width, style))
     color.setAlpha(130 if outline.side else 60)
     painter.setBrush(QBrush(color) if outline.filled else QBrush())
     painter.drawPolygon(QPolygonF([QPointF(x, y) for x, y in points.tolist()]))
@@ -92,7 +91,7 @@ class ShapeCanvas(Drawing):
         room, scale = self._layout()
         ink = self.palette().windowText().color()
         for outline in self.outlines:
-            paint_outline(painter, outline, room.center(), scale, ink)
+            paint_outline(painter, outline, room.center(), scale, self)
         painter.setPen(QPen(ink, _DOT, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
         for row, column in (self.dots * scale).tolist():
             painter.drawPoint(room.center() + QPointF(column, row))
@@ -247,7 +246,7 @@ class OutlineButton(QPushButton):
                 painter.drawText(self.rect().adjusted(4, 1, 0, 0), Qt.AlignmentFlag.AlignLeft, SIDE_MARKS[self.side])
             else:
                 painter.drawPixmap(self.rect().adjusted(4, 4, -4, -4), self.picture)
-            paint_outline(painter, self.outline, QRectF(self.rect()).center(), self._scale, ink)
+            paint_outline(painter, self.outline, QRectF(self.rect()).center(), self._scale, self)
             if self._is_highlighted or self._is_marked:
                 painter.setPen(QPen(ink, 3 if self._is_marked else 2))
                 painter.setBrush(Qt.BrushStyle.NoBrush)

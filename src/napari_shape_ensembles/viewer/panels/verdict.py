@@ -5,16 +5,15 @@ from html import escape
 
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt
-from qtpy.QtGui import QColor, QPainter, QPen
+from qtpy.QtGui import QPainter, QPen
 from qtpy.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from ...comparison import Comparison
 from ...comparison.answer import border_words, in_one_line, names_of
 from ...explanation.headline import Headline
 from ...outlines.units import UNIT_SYMBOLS
-from ...palette import SIDE_COLORS
 from .distributions import paint_labels
-from .fonts import Drawing, elided
+from .fonts import Drawing, color_in, elided
 from .shape_canvas import TypicalOutlines
 from .widgets import column, headline_label, tip, wrapped_label
 
@@ -142,7 +141,7 @@ class ImageDots(Drawing):
             painter.drawText(QRectF(0, row * _LINE, left, _LINE), Qt.AlignmentFlag.AlignVCenter, words)
             painter.drawLine(QPointF(left, middle), QPointF(left + room, middle))
             places = [left + room * (np.log(size) - self._low) / (self._high - self._low) for size in own.values()]
-            color = QColor(SIDE_COLORS[side])
+            color = color_in(self, side)
             color.setAlpha(190)
             painter.setBrush(color)
             for place in places:
