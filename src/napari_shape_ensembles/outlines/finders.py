@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..progress import Stopped, report
 from .external import PACKAGES, External
 from .learned import ObjectModel
+from .not_image import with_values
 from .recipe import Finder
 
 #: Group of the entry points under which packages offer functions from an image to labels.
@@ -48,7 +49,7 @@ def labels_by(find: Finder | str, image: ArrayLike) -> NDArray[np.int32]:
     if isinstance(finder, ObjectModel):
         return finder.labels(image)
     report(f"segmenting with {name}")
-    pixels = np.asarray(image)
+    pixels = with_values(np.asarray(image))
     try:
         labels = np.asarray(finder(pixels))
     except Stopped:

@@ -17,6 +17,7 @@ from ..progress import over_blocks, report
 from ..words import counted
 from .hierarchy import Candidates, object_features
 from .methods import gray_plane
+from .not_image import with_values
 from .recognise import content_of, refuse_grey
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class PixelFeatures:
         """
         if isinstance(image, PixelFeatures):
             return image
-        pixels = unmasked(image, "the image")
+        pixels = with_values(unmasked(image, "the image"))
         if pixels.dtype == bool:
             pixels = pixels.astype(np.uint8)
         if pixels.ndim == 3 and pixels.shape[-1] in (3, 4):

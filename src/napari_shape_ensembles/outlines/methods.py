@@ -120,8 +120,8 @@ def only_largest(labels: NDArray[Any]) -> NDArray[Any]:
     return ((labels == pixels.argmax()) & (labels > 0)).astype(labels.dtype)
 
 
-def gray_plane(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[Any]:
-    """Reduce an image to one validated plane: colors to luminance or to one channel.
+def gray_plane(image: NDArray[Any], channel: str | int = "luminance", *, finite: bool = True) -> NDArray[Any]:
+    """Reduce an image to one validated plane, of finite values by default: colors to luminance or to one channel.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def gray_plane(image: NDArray[Any], channel: str | int = "luminance") -> NDArray
         raise ValueError(f"the image has shape {image.shape}: give one plane (rows, columns), not a stack")
     if np.iscomplexobj(image) or not (np.issubdtype(image.dtype, np.number) or image.dtype == bool):
         raise ValueError(f"the image holds {image.dtype} values: give real numbers")
-    bad = image.size - np.count_nonzero(np.isfinite(image))
+    bad = image.size - np.count_nonzero(np.isfinite(image)) if finite else 0
     if bad:
         raise ValueError(f"{bad} of {image.size} pixels are NaN or infinite: fill them or crop the image")
     return image

@@ -1,4 +1,4 @@
-"""Parts of a picture that are not image: information bars, frames, letters, scale bars, corners without data."""
+"""Parts of a picture that are not image: information bars, frames, letters, scale bars, regions without data."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from skimage.measure import regionprops
 from .._types import Mask
 from ..checks import unmasked
 from .methods import extreme_nearby, gray_plane
+from .no_data import from_nearest, no_data, without_values
 from .reasons import Reason
 from .recent import Recent
 from .recipe import Place, regions_of
@@ -29,12 +30,12 @@ _MIN_BAR_ROW, _MIN_BAR_MEAN, _MIN_MARGIN_ROW, _MAX_BESIDE = 0.3, 0.55, 0.85, 0.3
 # Rows between the bar and the image that a resampled picture may have blurred, and fewest rows of a bar.
 _BLURRED_ROWS, _MIN_BAR_ROWS = 3, 3
 _MAX_BAR_FRACTION = 0.4
+# Rows of a thin frame, at most.
+_MAX_LINE_ROWS = 4
 # Median difference of the image beside a bar from its color, at least, as a fraction of the range.
 _MIN_EDGE = 0.06
 # Rows with letters on less than this fraction are a frame, if they are as uniform as this fraction of the range.
 _MIN_LETTERS, _UNIFORM = 0.002, 0.012
-# Corners: fewest pixels, as a fraction of the image, and how much of a right triangle may be missing or too much.
-_MIN_CORNER_FRACTION, _MAX_CORNER_MISFIT = 0.001, 0.04
 # Letters are at least this high in pixels, and at most this fraction of the image.
 _MIN_LETTER_PX, _MAX_LETTER_FRACTION = 6, 0.2
 _MIN_PANEL_LETTER, _MIN_PANEL_SHARP = 0.04, 0.95
@@ -111,9 +112,7 @@ class NotImage:
         part, mask = image[self.window], self.mask[self.window]
         if not mask.any():
             return part
-        nearest = ndimage.distance_transform_edt(mask, return_distances=False, return_indices=True)
-        filled: NDArray[Any] = part[tuple(nearest)]
-        return filled
+        return from_nearest(part, mask)
 
     def cut(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Return the labels of the objects that touch a masked part, and may go on below it."""
@@ -141,7 +140,7 @@ def ignored_parts(image: ArrayLike, ignore: str) -> NotImage:
 
 
 def not_image(image: ArrayLike) -> NotImage:
-    """Find what is not image in a picture: bars and frames at its edges, letters, scale bars, corners without data.
+    """Find what is not image in a picture: bars and frames at its edges, letters, scale bars, regions without data.
 
     Parameters
     ----------
@@ -150,8 +149,11 @@ def not_image(image: ArrayLike) -> NotImage:
     Returns
     -------
     NotImage
-        Empty for masks and for pictures in which nothing was found. Only flat colors with sharp borders are found:
-        in gray images the brightest and the darkest gray level, for bars and frames any.
+        Empty for masks and for pictures in which nothing was found. Only flat colors with sharp borders are found: for
+        letters and scale bars the brightest and the darkest gray level, else any. Regions without data are NaN or
+        infinite, or of one color and end in straight lines or around an ellipse: missing tiles, corners of rotated
+        scans, what surrounds a field of view. They are not told from objects or background that are clipped to the
+        same gray level.
 
     Raises
     ------
@@ -167,26 +169,51 @@ def not_image(image: ArrayLike) -> NotImage:
     >>> not_image(picture).window
     (slice(0, 180, None), slice(0, 200, None))
     """
-    plane = gray_plane(unmasked(image, "the image"))
+    plane = gray_plane(unmasked(image, "the image"), finite=False)
     return _recent.of(lambda: _found_in(plane), plane)
+
+
+def with_values(image: NDArray[Any]) -> NDArray[Any]:
+    """Return an image with the values of the nearest pixels in its regions of NaN."""
+    if image.dtype.kind != "f" or np.isfinite(image).all():
+        return image
+    missing = not_image(image).mask & ~np.isfinite(image.reshape(*image.shape[:2], -1)).all(axis=-1)
+    return from_nearest(image, missing) if missing.any() else image
 
 
 def _found_in(plane: NDArray[Any]) -> NotImage:
     reasons: Counter[Reason] = Counter()
     mask = np.zeros(plane.shape, dtype=bool)
-    everything = NotImage(mask, reasons, (slice(0, plane.shape[0]), slice(0, plane.shape[1])))
+    window = slice(0, plane.shape[0]), slice(0, plane.shape[1])
+    everything = NotImage(mask, reasons, window)
     if plane.dtype == bool or min(plane.shape) < 4 * _MIN_BAR_ROWS:
         return everything
-    lowest, highest = float(plane.min()), float(plane.max())
-    if not 0 < highest - lowest < np.inf or np.mean(plane[:, 1:] == plane[:, :-1]) > _MAX_EQUAL:
+    missing = without_values(plane)
+    if missing is not None:
+        plane = from_nearest(plane, missing)
+    lowest, highest = float(plane.min()), float(plane.max())  # NaN where single pixels are
+    if not 0 < highest - lowest < np.inf:
+        return everything
+    is_drawing = np.mean(plane[:, 1:] == plane[:, :-1]) > _MAX_EQUAL
+    if is_drawing and missing is None:
         return everything
     levels = ((plane.astype(np.float64) - lowest) / (highest - lowest)).astype(np.float32)
-    window = _without_bars(levels, reasons)
+    if not is_drawing:
+        window = _without_bars(levels, reasons)
     mask[:] = True
     mask[window] = False
     inside, drawn = levels[window], mask[window]  # a view
-    _mask_corners(inside, drawn, reasons)
-    _mask_drawn(inside, drawn, reasons)
+    empty, corners = np.zeros((2, *inside.shape), dtype=bool) if is_drawing else no_data(inside)
+    if missing is not None:
+        empty |= missing[window]
+    drawn |= empty | corners
+    if empty.any():
+        percent = float(f"{100 * np.count_nonzero(empty) / mask.size:.2g}")
+        reasons[Reason("no data", percent)] = ndimage.label(empty, structure=np.ones((3, 3)))[1]
+    if number := sum(int(corners[row, column]) for row in (0, -1) for column in (0, -1)):
+        reasons[Reason("corners")] = number
+    if not is_drawing:
+        _mask_drawn(inside, drawn, reasons)
     mask.flags.writeable = False  # callers share it
     return NotImage(mask, dict(reasons), window)
 
@@ -198,7 +225,9 @@ def _without_bars(levels: NDArray[np.float32], reasons: Counter[Reason]) -> tupl
         for side in (1, 0):
             part = levels[slice(*ends[0]), slice(*ends[1])]
             along = part if axis == 0 else part.T
-            count, letters = _bar_at_end(along if side else along[::-1])
+            toward_end = along if side else along[::-1]
+            count, letters = _bar_at_end(toward_end)
+            count = count or _line_at_end(toward_end)
             if count:
                 reasons[Reason(f"bar {what}" if letters else f"frame {what}", count)] += 1
                 ends[axis][side] += -count if side else count
@@ -233,39 +262,27 @@ def _bar_at_end(levels: NDArray[np.float32]) -> tuple[int, bool]:
     # Rows blurred with the bar belong to it.
     beside = float(np.median(levels[max(top - 3 * _BLURRED_ROWS, 0) : max(top - _BLURRED_ROWS, 1)]))
     for _ in range(min(_BLURRED_ROWS, top)):
-        if abs(float(np.median(levels[top - 1])) - beside) < _MIN_STEP * abs(color - beside):
+        blurred = abs(float(np.median(levels[top - 1])) - beside) >= _MIN_STEP * abs(color - beside)
+        if not blurred or share[top - 1] >= _MIN_BAR_ROW:  # a part of the row is of its color, which is no blur
             break
         top -= 1
     return rows - top, letters
 
 
+def _line_at_end(levels: NDArray[np.float32]) -> int:
+    """Number of last rows that are a thin frame: of one color to the last pixel, beside others that are not."""
+    uniform = np.ptp(levels[-_MAX_LINE_ROWS - 1 :], axis=1) <= _UNIFORM
+    count = int(np.argmin(uniform[::-1]))
+    if not count:  # neither a frame nor, where all rows are uniform, an image
+        return 0
+    beside, color = levels[-count - 2 : -count], levels[-1, 0]
+    is_step = np.abs(beside - color) > _FLAT
+    return count if is_step.mean() > 1 - _MAX_BESIDE else 0
+
+
 def _is_line(row: NDArray[np.float32]) -> bool:
     """Whether a row has one color, as lines across a bar."""
     return bool(np.mean(np.abs(row - np.median(row)) <= _FLAT) >= _MIN_MARGIN_ROW)
-
-
-def _mask_corners(levels: NDArray[np.float32], mask: Mask, reasons: Counter[Reason]) -> None:
-    """Mask triangles of one color in the corners, as a rotation leaves them."""
-    found = []
-    for up, left in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
-        view = levels[::up, ::left]
-        if np.ptp(view[:3, :3]) > _FLAT:
-            continue
-        flat = np.abs(view - view[0, 0]) <= _FLAT / 2
-        height = int(np.argmin(flat[:, 0])) if not flat[:, 0].all() else 0
-        width = int(np.argmin(flat[0])) if not flat[0].all() else 0
-        if height * width / 2 < max(_MIN_CORNER_FRACTION * levels.size, 8):
-            continue
-        rows, columns = np.indices((height, width))
-        triangle = (rows + 0.5) / height + (columns + 0.5) / width < 1
-        misfit = np.count_nonzero(triangle != flat[:height, :width]) / triangle.sum()
-        if misfit < _MAX_CORNER_MISFIT + 2 * (height + width) / (height * width):
-            found.append((view[0, 0], mask[::up, ::left][:height, :width], triangle | flat[:height, :width]))
-    same = [one for one in found if abs(one[0] - found[0][0]) <= _FLAT]
-    if len(same) > 1:
-        for _, where, triangle in same:
-            where |= ndimage.binary_dilation(triangle)
-        reasons[Reason("corners")] += len(same)
 
 
 def _mask_drawn(levels: NDArray[np.float32], mask: Mask, reasons: Counter[Reason]) -> None:
@@ -319,14 +336,14 @@ def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, kind: str) -
         for index in chosen[sharp[chosen] >= _MIN_SHARP]:
             place = places[index]
             filled = ndimage.binary_fill_holes(labels[place] == index + 1)
-            touching = any(one.start <= 2 or one.stop >= side - 2 for one, side in zip(place, flat.shape, strict=True))
             text = np.abs(levels[place] - extreme)[filled] > 0.5
+            touching = any(one.start <= 2 or one.stop >= side - 2 for one, side in zip(place, flat.shape, strict=True))
             if (
                 sides[index].prod() < _MAX_BAR_FRACTION * flat.size
                 and filled.mean() >= _MIN_BOX_FILL
-                and (touching or text.mean() > _MIN_TEXT)
+                and text.mean() > (0 if touching else _MIN_TEXT)
             ):
-                found.append((place, "box" if text.any() else "no data"))
+                found.append((place, "box"))
         return found
     chosen = chosen[sharp[chosen] >= _MIN_SHARP]
 

@@ -234,7 +234,7 @@ def segment(image: ArrayLike, recipe: Outlines | None = None, **changes: Any) ->
     Raises
     ------
     ValueError
-        For an empty image, a stack, NaNs, a constant image, or parameters out of range.
+        For an empty image, a stack, a constant image, single pixels of NaN, or parameters out of range.
 
     References
     ----------

@@ -27,7 +27,7 @@ from .methods import (
     separated,
     upwards,
 )
-from .not_image import ignored_parts
+from .not_image import ignored_parts, with_values
 from .recipe import Recipe, Split
 
 # The objects that a recipe finds, their measures, and the center and area of each.
@@ -399,7 +399,8 @@ def candidate_examples(image: ArrayLike, proposals: Sequence[Proposal], count: i
     (rows, columns) int32 array
         1 to `count` for the candidates, the best first.
     """
-    scene = _Scene.of(gray_plane(unmasked(image, "the image"), proposals[0].recipe.channel).astype(np.float64))
+    pixels = with_values(unmasked(image, "the image"))
+    scene = _Scene.of(gray_plane(pixels, proposals[0].recipe.channel).astype(np.float64))
     found: list[tuple[float, Labels, int]] = []
     tried = [proposal.recipe.labels(image) for proposal in varied(proposals, _CANDIDATE_RECIPES)]
     for place, labels in enumerate(tried):

@@ -41,7 +41,7 @@ _SENTENCES = {
     "frame columns": "frame of {:g} columns",
     "corners": "corners without data",
     "box": "boxes with letters",
-    "no data": "regions without data",
+    "no data": "region without data, in all {:g} % of the picture",
     "scale bar": "scale bars",
     "given": "regions given by ignore",
 }

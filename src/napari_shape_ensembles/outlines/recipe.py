@@ -134,7 +134,7 @@ class Recipe:
     ignore: str = parameter(
         "auto",
         "Parts of the picture that are not image, which are masked before thresholds are computed: found (auto: "
-        "information bars, frames, letters, scale bars, corners without data), none, or rows and columns in pixels, "
+        "information bars, frames, letters, scale bars, regions without data), none, or rows and columns in pixels, "
         'such as "448:512, :; 0:40, 0:200".',
         group=_FIND,
         expert=True,

@@ -29,7 +29,7 @@ from ..outlines.finders import model_of
 from ..outlines.gate import Finding
 from ..outlines.learned import PixelFeatures
 from ..outlines.methods import NEIGHBOURS
-from ..outlines.not_image import NotImage
+from ..outlines.not_image import NotImage, with_values
 from ..outlines.proposals import best_recipe
 from ..outlines.reasons import AT_BORDER, MASKED, Reason, too_small
 from ..outlines.recent import Recent
@@ -799,7 +799,7 @@ def drafts(source: Source, recipe: Outlines, features: FeatureCache) -> Iterator
 def draft_of(source: Source, recipe: Outlines, factor: int) -> Preview:
     """Return the preview of an image downsampled by a factor, of the size of the image."""
     ignored = recipe.ignored(source.data).coarse(factor)
-    coarse = recipe.at_resolution(1 / factor).labels(downsampled(source.data, factor), ignored=ignored)
+    coarse = recipe.at_resolution(1 / factor).labels(downsampled(with_values(source.data), factor), ignored=ignored)
     preview = preview_of(coarse, source, recipe, ignored, factor=factor, draft=True)
 
     def enlarged(pixels: NDArray[Any]) -> NDArray[Any]:
