@@ -1,13 +1,13 @@
 """False differences between outlines of one law that are known to unequal precision.
 
     python benchmarks/precision.py [--forms ellipses rectangles aligned] [--doors labels rounded …] [--across 40:60 …]
-        [--roughness .03 .12 …] [--stretch 1.5] [--count N] [--draws N] [--seed S]
+        [--roughness .03 .12 …] [--stretch 1.5] [--count N] [--images N] [--draws N] [--seed S]
 
-50 and 50 outlines of one law in every draw: ellipses with waves of random phase, sharp rectangles, or rectangles
-aligned with the pixels; those of the second side stretched in random directions, if asked for. A door is how both sides
-are acquired; across are their sizes in pixels. One line a cell: rejections of form and of scale at the default level
-(0.025 each), overruling withheld rows, and how often roughness was not tested. Cells share their outlines. Stated in
-docs/explanation/limits.md.
+Outlines of one law on both sides in every draw, in an image or several a side: ellipses with waves of random phase,
+sharp rectangles, or rectangles aligned with the pixels; those of the second side stretched in random directions, if
+asked for. A door is how both sides are acquired; across are their sizes in pixels. One line a cell: rejections of form
+and of scale at the default level (0.025 each), overruling withheld rows, and how often roughness was not tested. Cells
+share their outlines. Stated in docs/explanation/limits.md.
 """
 
 import argparse
@@ -139,7 +139,8 @@ def main() -> None:
     parser.add_argument("--across", nargs="+", default=["40:60"], metavar="A:B", help="in pixels")
     parser.add_argument("--roughness", type=float, nargs="+", default=[0.0])
     parser.add_argument("--stretch", type=float, default=1.0, help="of the second side")
-    parser.add_argument("--count", type=int, default=50, help="outlines of a side")
+    parser.add_argument("--count", type=int, default=50, help="outlines of an image")
+    parser.add_argument("--images", type=int, default=1, help="of a side")
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--seed", type=int, default=8801)
     options = parser.parse_args()
@@ -147,13 +148,12 @@ def main() -> None:
         rejected = np.zeros(2, dtype=int)
         for number in range(options.draws):
             rng = np.random.default_rng([options.seed, number])
-            drawn = [FORMS[form](rng, options.count, float(size), roughness) for size in across.split(":")]
-            if options.stretch != 1:
-                drawn[1] = stretched(rng, drawn[1], options.stretch)
+            sides: list[list[Ensemble]] = []
+            for acquire, size, by in zip(DOORS[door], across.split(":"), (1.0, options.stretch), strict=True):
+                drawn = [FORMS[form](rng, options.count, float(size), roughness) for _ in range(options.images)]
+                sides.append([acquire(stretched(rng, curves, by) if by != 1 else curves) for curves in drawn])
             # Images of unequal extent: the correction of the border would leave few of the larger outlines.
-            settings = Settings(border_correction=False, seed=number)
-            sides = (side(of) for side, of in zip(DOORS[door], drawn, strict=True))
-            found = compare(*sides, settings, overrule=True)
+            found = compare(*sides, Settings(border_correction=False, seed=number), overrule=True)
             rejected += found.undulation.rejected, "roughness" not in found.undulation.parts
         cell = f"{form}, {door}, {across}, {roughness:g}"
         printed(cell=cell, draws=options.draws, form=share(rejected[0], options.draws, 3), rejected=rejected.tolist())

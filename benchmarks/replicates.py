@@ -32,7 +32,7 @@ from napari_shape_ensembles import Outlines, Settings, experiment, position_depe
 from napari_shape_ensembles.comparison import hypotheses
 from napari_shape_ensembles.comparison.design import checked_design
 from napari_shape_ensembles.comparison.engine import TESTS
-from napari_shape_ensembles.comparison.hypotheses import QUANTITIES
+from napari_shape_ensembles.comparison.quantities import LOBES
 from napari_shape_ensembles.comparison.replicate_quantities import ReplicateQuantities
 from napari_shape_ensembles.mmd.replicates import (
     Hypothesis,
@@ -53,6 +53,13 @@ LEVELS = (0.025, 0.01)
 # Outlines per replicate, components, and number of permutations if they are not enumerated: 1/400 divides both levels.
 OUTLINES, COMPONENTS, DRAWS = 10, 4, 399
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results" / "replicates.json"
+# Of equivalence: replicates, and outlines in each, of the two groups.
+EQUIVALENT = (
+    *((f"{m} and {m}", (m, 40), (m, 40)) for m in (3, 6, 12)),
+    ("5 of 5 and 15 of 40", (5, 5), (15, 40)),
+    ("5 of 40 and 15 of 5", (5, 40), (15, 5)),
+    ("6 of 5 and 6 of 40", (6, 5), (6, 40)),
+)
 # File of the counts, and its columns.
 KEPT: dict = {"out": None, "what": "", "seed": 1}
 # Tables with a difference.
@@ -414,38 +421,39 @@ def equivalence(designs, only):
     "alone": the replicates' means of all other quantities agree, so that the one at the margin decides, where the level
     is highest; "all": all quantities vary equally.
     """
-    lobes, count = QUANTITIES["undulation"], 40
-    spreads = {"size": 0.15, "elongation": 0.15, **dict.fromkeys((*lobes, "roughness"), 0.3)}
+    spreads = {"size": 0.15, "elongation": 0.15, **dict.fromkeys((*LOBES, "roughness"), 0.3)}
+    tested = SimpleNamespace(tested={"undulation": LOBES, "scale": ("size", "elongation")})
     none = pd.DataFrame({"case": ["1∧1"], **{f"{test}_p_adjusted": [1.0] for test in TESTS}})
-    for m in (3, 6, 12):
-        if only and only != str(m):
+    for name, (m, outlines), (n, others) in EQUIVALENT:
+        if only and only != name:
             continue
-        design = checked_design(pd.DataFrame({"group": np.repeat(["a", "b"], m)}), 2 * m)
-        replicate = np.repeat(np.arange(2 * m), count)
+        design = checked_design(pd.DataFrame({"group": np.repeat(["a", "b"], [m, n])}), m + n)
+        counts = np.repeat([outlines, others], [m, n])
+        replicate = np.repeat(np.arange(m + n), counts)
         second = replicate >= m
         for varies in ("alone", "all"):
             for icc in ICC:
-                if is_kept(f"{m} and {m}, {varies}", icc):
+                if is_kept(f"{name}, {varies}", icc):
                     continue
-                rng, found = stream(f"{m} and {m}, {varies}", icc), []
+                rng, found = stream(f"{name}, {varies}", icc), []
                 for _ in range(designs):
                     columns = {"id": np.arange(len(replicate)), "image": replicate, "replicate": replicate}
-                    for name, spread in spreads.items():
+                    for quantity, spread in spreads.items():
                         values = np.sqrt(1 - icc) * rng.standard_normal(len(replicate))
-                        values += np.sqrt(icc) * rng.standard_normal(2 * m)[replicate]
-                        if varies == "alone" and name not in ("size", lobes[0]):
-                            values -= (np.bincount(replicate, values) / count)[replicate]
-                        columns[name] = spread * values
+                        values += np.sqrt(icc) * rng.standard_normal(m + n)[replicate]
+                        if varies == "alone" and quantity not in ("size", LOBES[0]):
+                            values -= (np.bincount(replicate, values) / counts)[replicate]
+                        columns[quantity] = spread * values
                     columns["size"] += np.log(1.1) * second
-                    columns[lobes[0]] += 0.2 * spreads[lobes[0]] * np.sqrt(1 - icc) * second
+                    columns[LOBES[0]] += 0.2 * spreads[LOBES[0]] * np.sqrt(1 - icc) * second
                     measured = ReplicateQuantities(pd.DataFrame(columns), design, Settings().significance)
                     # Detection by permutation is irrelevant here.
-                    made = SimpleNamespace(design=design, quantities=measured, settings=Settings(), table=none,
-                                           correction="family", faults=[""])  # fmt: skip
+                    made = SimpleNamespace(design=design, groups=tested, quantities=measured, settings=Settings(),
+                                           table=none, correction="family", faults=[""])  # fmt: skip
                     row = hypotheses.equivalence(made, 0.1, 0.2, None).iloc[0]
                     found.append((row["undulation_p"], row["scale_p"]))
                 form, scale = np.transpose(found)
-                print_row(f"{m} and {m}, {varies}", icc, {"form": form, "scale": scale}, 0)
+                print_row(f"{name}, {varies}", icc, {"form": form, "scale": scale}, 0)
 
 
 def position(designs, only):

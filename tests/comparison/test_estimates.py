@@ -27,6 +27,9 @@ from napari_shape_ensembles.mmd.replicates import mean_kernels
 from napari_shape_ensembles.mmd.two_sample import pooled_mmd_test
 
 SPREAD = 0.5 ** np.arange(10)
+# Of two standard normal distributions in four dimensions, 0.7 apart, from samples of 5000; with means of images of
+# standard deviation 0.3 besides.
+TRUE_DISTANCE = {False: 0.246, True: 0.236}
 
 
 def coordinates(m=80, n=80, seed=0):
@@ -313,6 +316,28 @@ def test_the_distance_is_relative_to_the_spread_within_the_samples():
     t[first:, 0] += 3
     assert standardized_distance(t, first, resamples=50)[0] > 0.7
     assert (standardized_distance(t, first, resamples=50) == standardized_distance(t, first, resamples=50)).all()
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_the_interval_of_a_distance_holds_zero_where_a_test_does_not_reject(images):
+    """Percentiles of resamples hold 0 in half of the draws in which the energy distance has a p-value below 0.02."""
+    named = zero = found = inside = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        image = np.repeat(np.arange(20), 5) if images else None
+        points = rng.normal(size=(100, 4)) + (0 if image is None else 0.3 * rng.normal(size=(20, 4))[image])
+        distance, low, high = standardized_distance(points, 50, image, resamples=200, seed=seed)
+        found += low > 0
+        assert low <= distance <= high
+        points[50:, 0] += 0.7
+        distance, low, high = standardized_distance(points, 50, image, resamples=200, seed=seed)
+        inside += low <= TRUE_DISTANCE[images] <= high
+        if image is None:
+            p = pooled_mmd_test({"": points}, 50, kernels={"": "energy"}, permutations=199, seed=seed).p_value
+            named, zero = named + (p <= 0.02), zero + (p <= 0.02 and low == 0)
+    assert found <= 5  # 1.5 of 60 at 2.5 %
+    assert inside >= 51  # 57 at 95 %
+    assert images or (named >= 25 and zero <= 2)
 
 
 def side(seed, factor, images=6):

@@ -320,6 +320,21 @@ def test_small_sample_and_permutation_tests_of_several_contrasts_are_adjusted_to
     assert table["case"].tolist() == ["1∧1", "1∧0", "1∧0"]
 
 
+def test_waves_that_pixels_do_not_hold_are_not_tested_between_replicates():
+    """Three images a side of outlines of 22 pixels that differ in waves of 40 around the outline only."""
+    images, u = [], 2 * np.pi * np.arange(300) / 300
+    for number in range(6):
+        rng = np.random.default_rng(number)
+        forms = draw_forms(rng, 20, roughness=0.03, waves=(2, 5), vertices=300)
+        fine = 0.004 * (number > 2) * np.cos(40 * u + rng.uniform(0, 2 * np.pi, (20, 1)))
+        images.append(Ensemble(8 * forms * (1 + fine)[..., None], name=f"image {number}", unit="µm", pixel_size=1.0))
+    design = pd.DataFrame({"group": list("aaabbb"), "run": [1, 2, 3, 2, 3, 1]})
+    result = experiment(images, design, QUICK)
+    assert result.table["undulation_p"][0] > 0.1
+    assert result.test("group", given=["run"]).p_values.undulation > 0.1
+    assert result.equivalence(form=3)["undulation_p"][0] < 0.05
+
+
 def test_a_single_image_against_few_is_inconclusive():
     images, design = groups_of((1, 4), (1, 1.6))
     result = experiment(images, design, QUICK)

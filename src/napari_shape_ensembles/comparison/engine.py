@@ -26,11 +26,12 @@ from ..mmd.replicates import (
 )
 from ..mmd.two_sample import pooled_mmd_test
 from ..outlines import Ensemble
+from ..shapes.lobes import band_name
 from ..words import p_text
 from .border import size_factor, usable_weights
 from .estimates import ratios, resamples_of_ratios
 from .learning import Learned, learn, report_step
-from .parts import Parts, form_parts, scale_parts, sides
+from .parts import MIN_LOG_SPREAD, Parts, form_parts, least_amplitude, scale_parts, sides
 from .quantities import LOBES, components, lobes
 from .result import Comparison
 from .settings import Settings
@@ -42,8 +43,6 @@ MAX_KERNEL_OUTLINES = 20_000
 TESTS = ("undulation", "scale")
 #: Plain quantities of every outline: the components that are one number, and the bands of lobes.
 MEASURED = ("size", "elongation", "roughness", *LOBES)
-#: Those that correspond to each test.
-QUANTITIES = {"undulation": LOBES, "scale": ("size", "elongation")}
 # Parts of both tests in the small-sample test, and the quantities by whose means these are tested.
 _SMALL_SAMPLE_PARTS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "undulation": {"coarse form": LOBES[:5], "roughness": ("roughness",)},
@@ -149,6 +148,12 @@ class Groups(Sealed):
         return {name: found[name] for name in MEASURED}
 
     @cached_property
+    def tested(self) -> Mapping[str, Sequence[str]]:
+        """Quantities `measured` that correspond to each test: of the bands of lobes, those that the pixels resolve."""
+        resolved = [band_name(*band) for band in self.learned.space.bands_]
+        return {"undulation": resolved or LOBES[:1], "scale": ("size", "elongation")}
+
+    @cached_property
     def weights(self) -> Real:
         """`Ensemble.border_weights` of all outlines, (N,); NaN where they are unknown."""
         return np.concatenate([image.border_weights for image in self.compared])
@@ -172,12 +177,17 @@ class Groups(Sealed):
         }
 
     @cached_property
-    def _means(self) -> Mapping[str, tuple[Real, Real]]:
+    def means(self) -> Mapping[str, tuple[Real, Real]]:
         """For each test, means over replicates of the quantities that correspond to it, and deviations within them."""
-        return {
-            test: replicate_means(np.stack([self.measured[name] for name in names], axis=1), self.replicate)
-            for test, names in QUANTITIES.items()
-        }
+        return {test: self._means_of(names) for test, names in self.tested.items()}
+
+    def _means_of(self, quantities: Sequence[str]) -> tuple[Real, Real]:
+        """Means of some quantities over replicates; those of lobes without what is below the precision of outlines."""
+        values = np.stack([self.measured[name] for name in quantities], axis=1)
+        lobes = [place for place, name in enumerate(quantities) if name in LOBES]
+        raised = np.logaddexp(2 * values[:, lobes], 2 * np.log(least_amplitude(self.learned.known))) / 2
+        values[:, lobes] = np.where(raised.std(axis=0) > MIN_LOG_SPREAD, raised, raised.mean(axis=0))
+        return replicate_means(values, self.replicate)
 
     @cached_property
     def counts(self) -> Index:
@@ -191,9 +201,7 @@ class Groups(Sealed):
 
         By the means of all quantities that correspond to a test, or of some of those `measured`.
         """
-        means, within = self._means[test]
-        if quantities:
-            means, within = replicate_means(np.stack([self.measured[name] for name in quantities], 1), self.replicate)
+        means, within = self._means_of(quantities) if quantities else self.means[test]
         rows = slice(None) if chosen is None else chosen
         return small_sample_test(means[rows], within, hypothesis, self.counts[rows])
 
@@ -300,11 +308,11 @@ class Groups(Sealed):
                 approximation=words,
             )
 
-        found = {
-            part: decided(test.parts.get(part, test), self.small_sample_test(name, hypothesis, chosen, quantities))
-            for part, quantities in _SMALL_SAMPLE_PARTS[name].items()
-            if part not in self.parts[name].left_out
-        }
+        found = {}
+        for part, quantities in _SMALL_SAMPLE_PARTS[name].items():
+            if part not in self.parts[name].left_out:
+                own = [one for one in quantities if one not in LOBES or one in self.tested[name]]
+                found[part] = decided(test.parts.get(part, test), self.small_sample_test(name, hypothesis, chosen, own))
         return replace(decided(test, self.small_sample_test(name, hypothesis, chosen)), parts=found)
 
     def exchangeable(self, i: int, j: int) -> bool:

@@ -20,7 +20,7 @@ from ..mmd.contrasts import (
     spread_interval,
     spread_ratio,
 )
-from ..mmd.kernel import Distances, median_distance, quadratic_forms
+from ..mmd.kernel import KERNELS, Kernel, median_distance, quadratic_forms
 from ..mmd.replicates import mean_kernels
 from ..mmd.two_sample import pooled_mmd_test
 from ..outlines.ensemble import areas_and_perimeters
@@ -87,8 +87,10 @@ _OF_COORDINATES = {"raw": "coarse form", "normalized": "roughness"}
 _MISSING = np.full(3, np.nan)
 # Descriptors of the convex hull, after those of the bands of lobes.
 _OF_HULL = 2
-# Mean of 1 - k within samples below which these vary by rounding errors only.
-_LEAST_SPREAD = 1e-12
+# Kernels of a point with itself.
+_ITSELF: dict[Kernel, float] = {"gaussian": 1, "energy": 0}
+# Mean distance within samples, in median distances of all, below which these vary by rounding errors only.
+_LEAST_SPREAD = 1e-6
 # Amplitudes of lobes below this, relative to the size of an outline, imply no finer waves.
 _LEAST_LOBES = 1e-3
 
@@ -431,23 +433,51 @@ def _log_deviations(values: Real, image: Index, weights: Real | None = None) -> 
 def standardized_distance(
     points: Real, first: int, image: Index | None = None, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Real:
-    """Distance of two samples of points (N, d) relative to that within them, with its percentile interval, (3,).
+    """Distance of two samples of points (N, d) relative to that within them, with its interval, (3,).
 
     At 1 the samples are as far apart as the points of one sample are from each other (analogous to Cohen's d): the
-    root of the unbiased squared MMD over the mean of 1 - k within the samples. NaN ends for few curves, or few images.
-    Of more than `MAX_PAIRED` curves a random sample.
+    root of the unbiased energy distance over the mean distance within the samples. NaN ends for few curves, or few
+    images. Of more than `MAX_PAIRED` curves a random sample.
+
+    Notes
+    -----
+    The square of a random half of the samples and that of the half that is left vary about the observed one by a linear
+    part, half their difference, and a quadratic one. Samples of equal distributions vary by the second alone, as under
+    permuted labels; the first is then, with twice its variance, chance that sets these two samples apart, and taken
+    off. What is left of it is proportional to the distance. So every draw implies a distance, with which the observed
+    one would have come of it, and their percentiles are the interval: it holds 0 where a test does not reject.
+    Percentiles of resamples hold it far more often.
     """
     if image is None and len(points) > MAX_PAIRED:
         order, most = np.random.default_rng(seed).permutation(len(points)), MAX_PAIRED // 2
         chosen = np.concatenate([order[order < first][:most], order[order >= first][:most]])
         points, first = points[chosen], min(first, most)
     own, total = sizes(first, len(points), image)
-    squared, spread = squared_mmd(points, first, resample(own, total, resamples, seed), image, seed=seed)
-    values = np.sqrt(np.maximum(squared, 0) / spread)
+    known = min(own, total - own) >= MIN_UNITS
+    counts = _halves(own, total, resamples if known else 0, seed)
+    squared, spread = squared_mmd(points, first, counts, image, kernel="energy", seed=seed)
     if spread[0] < _LEAST_SPREAD:
-        values[:] = np.inf if np.ptp(points, axis=0).any() else 0
-    with np.errstate(invalid="ignore"):  # no interval about an infinite distance
-        return np.array([values[0], *percentile_interval(values[1:], own, total)])
+        return np.full(3, np.inf if np.ptp(points, axis=0).any() else 0.0)
+    scale, distance = np.sqrt(spread[0]), np.sqrt(max(squared[0], 0))
+    if not known:
+        return np.array([distance / scale, np.nan, np.nan])
+    one, other = np.split(squared[1:], 2)
+    linear, quadratic = (one - other) / 2, (one + other) / 2 - squared[0]
+    excess = 2 * quadratic.var() / max(linear.var(), np.finfo(float).tiny)
+    slope = np.sqrt(max(1 - excess, 0) / max(squared[0], quadratic.std(), np.finfo(float).tiny)) * linear / 2
+    rest = np.maximum(squared[0] - quadratic, 0)
+    implied = np.where(rest > 0, np.sqrt(slope**2 + rest) - slope, 0)
+    return np.array([distance, *percentile_interval(implied, own, total)]) / scale
+
+
+def _halves(first: int, total: int, draws: int, seed: int) -> Real:
+    """Counts of each curve in both samples, in random halves of these, and in the other halves: (1 + 2·draws, N)."""
+    rng, sides = np.random.default_rng(seed), []
+    for count in (first, total - first):
+        chosen = rng.permuted(np.tile(np.arange(count) < count // 2, (draws, 1)), axis=1)
+        both = np.concatenate([chosen, ~chosen])
+        sides.append(both * (count / np.maximum(both.sum(axis=1, keepdims=True), 1)))
+    return np.concatenate([np.ones((1, total)), np.concatenate(sides, axis=1)])
 
 
 def sizes(first: int, count: int, image: Index | None) -> tuple[int, int]:
@@ -468,40 +498,48 @@ def resample(first: int, total: int, resamples: int, seed: int) -> Real:
 
 
 def squared_mmd(
-    points: Real, first: int, counts: Real, image: Index | None = None, *, seed: int = 0
+    points: Real,
+    first: int,
+    counts: Real,
+    image: Index | None = None,
+    *,
+    kernel: Kernel = "gaussian",
+    seed: int = 0,
 ) -> tuple[Real, Real]:
-    """Unbiased squared MMD of every resample of curves or images, and the mean spread 1 - k within the samples."""
+    """Unbiased squared MMD of every resample of curves or images, and the mean spread within the samples."""
     points = points.reshape(len(points), -1)
     width = median_distance(points, seed)
     if image is None:
-        return unbiased(points, counts, first, width)
-    between = mean_kernels(points, image, bandwidth=width).between
-    return unbiased_of_images(between, counts, sizes(first, len(points), image)[0])
+        return unbiased(points, counts, first, width, kernel)
+    between = mean_kernels(points, image, kernel=kernel, bandwidth=width).between
+    return unbiased_of_images(between, counts, sizes(first, len(points), image)[0], kernel)
 
 
-def unbiased(points: Real, counts: Real, first: int, bandwidth: float) -> tuple[Real, Real]:
-    """Unbiased squared MMD of every resample, and the mean spread 1 - k within the samples."""
+def unbiased(
+    points: Real, counts: Real, first: int, bandwidth: float, kernel: Kernel = "gaussian"
+) -> tuple[Real, Real]:
+    """Unbiased squared MMD of every resample, and the mean spread k(x, x) - k within the samples."""
     side = np.arange(len(points)) < first
     sizes = first, len(points) - first
     of_x, of_y = np.where(side, counts / sizes[0], 0), np.where(side, 0, counts / sizes[1])
     weights = np.concatenate([of_x - of_y, of_x, of_y])
     # Row 0 of each third is the observed one: in double precision.
     rows = np.arange(3) * len(counts)
-    fast, precise = quadratic_forms(Distances(points), [bandwidth], weights.astype(np.float32), weights[rows])
+    fast, precise = quadratic_forms(KERNELS[kernel](points), [bandwidth], weights.astype(np.float32), weights[rows])
     forms = fast[0].reshape(3, -1)
     forms[:, 0] = precise[0]
     squared, spread = forms[0], np.zeros(len(counts))
     for within, form in ((of_x, forms[1]), (of_y, forms[2])):
         repeats = (within**2).sum(axis=1)  # pairs of a curve with itself
         # NaN for a resample of one curve alone.
-        apart = np.divide(1 - form, 1 - repeats, out=np.full_like(repeats, np.nan), where=repeats < 1)
+        apart = np.divide(_ITSELF[kernel] - form, 1 - repeats, out=np.full_like(repeats, np.nan), where=repeats < 1)
         squared = squared - repeats * apart
         spread += apart / 2
     return squared, np.maximum(spread, np.finfo(float).tiny)
 
 
-def unbiased_of_images(between: Real, counts: Real, own: int) -> tuple[Real, Real]:
-    """Unbiased squared MMD of every resample of images, and the mean spread 1 - k between images of one sample.
+def unbiased_of_images(between: Real, counts: Real, own: int, kernel: Kernel = "gaussian") -> tuple[Real, Real]:
+    """Unbiased squared MMD of every resample of images, and the mean spread between images of one sample.
 
     Parameters
     ----------
@@ -519,17 +557,17 @@ def unbiased_of_images(between: Real, counts: Real, own: int) -> tuple[Real, Rea
     """
 
     def within(side: slice) -> Real:
-        kernel, drawn = between[side, side], counts[:, side]
-        if len(kernel) < 2:
-            return np.full(len(counts), kernel[0, 0])
-        itself = (drawn**2 * np.diag(kernel)).sum(axis=1)
+        own, drawn = between[side, side], counts[:, side]
+        if len(own) < 2:
+            return np.full(len(counts), own[0, 0])
+        itself = (drawn**2 * np.diag(own)).sum(axis=1)
         pairs = drawn.sum(axis=1) ** 2 - (drawn**2).sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray((((drawn @ kernel) * drawn).sum(axis=1) - itself) / pairs)
+            return np.asarray((((drawn @ own) * drawn).sum(axis=1) - itself) / pairs)
 
     first, second = slice(own), slice(own, None)
     a, b = counts[:, first], counts[:, second]
     across = ((a @ between[first, second]) * b).sum(axis=1) / (a.sum(axis=1) * b.sum(axis=1))
     with np.errstate(invalid="ignore"):
         inside = within(first) + within(second)
-    return inside - 2 * across, np.maximum(1 - inside / 2, np.finfo(float).tiny)
+    return inside - 2 * across, np.maximum(_ITSELF[kernel] - inside / 2, np.finfo(float).tiny)

@@ -16,8 +16,8 @@ from ..mmd.replicates import (
     precision_differs,
     replicate_test,
 )
-from .engine import QUANTITIES, TESTS, Groups
-from .replicate_quantities import Difference, ReplicateQuantities
+from .engine import TESTS, Groups
+from .replicate_quantities import Difference
 from .verdict import INCONCLUSIVE, PERMUTATION, SMALL_SAMPLE
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def of_column(experiment: Any, column: str, given: Sequence[str]) -> HypothesisT
     columns = [design.column(column)]
     if column in design.covariates:
         columns.append(_ranks(columns[0]))
-    return _tests(experiment.groups, experiment.quantities, [design.hypothesis(one, given) for one in columns])
+    return _tests(experiment.groups, [design.hypothesis(one, given) for one in columns])
 
 
 def of_interaction(experiment: Any, first: str, second: str) -> HypothesisTests:
@@ -76,13 +76,14 @@ def of_interaction(experiment: Any, first: str, second: str) -> HypothesisTests:
             f"whether the effect of {first} depends on {second} cannot be tested: each must vary while the "
             "other is fixed, for at least two of its values"
         )
-    return _tests(experiment.groups, experiment.quantities, [hypothesis])
+    return _tests(experiment.groups, [hypothesis])
 
 
-def _tests(groups: Groups, quantities: ReplicateQuantities, hypotheses: Sequence[Hypothesis]) -> HypothesisTests:
+def _tests(groups: Groups, hypotheses: Sequence[Hypothesis]) -> HypothesisTests:
     """Test a hypothesis, combined with further columns for it."""
-    taken_out = any(one.covariates is not None for one in hypotheses)
-    kernels = {test: _kernel_of_means(quantities, test) for test in TESTS} if taken_out else groups.kernels
+    kernels: Mapping[str, Mapping[str, MeanKernels]] = groups.kernels
+    if any(one.covariates is not None for one in hypotheses):
+        kernels = {test: _kernel_of_means(*groups.means[test]) for test in TESTS}
     settings = groups.settings
     options: Any = {"draws": max(settings.permutations, DRAWS), "seed": settings.seed}
     undulation, scale = (
@@ -101,15 +102,13 @@ def _tests(groups: Groups, quantities: ReplicateQuantities, hypotheses: Sequence
     )
 
 
-def _kernel_of_means(quantities: ReplicateQuantities, test: str) -> Mapping[str, MeanKernels]:
+def _kernel_of_means(means: Real, within: Real) -> Mapping[str, MeanKernels]:
     """Inner products of the replicates' means in the quantities of a test, in standard deviations of outlines.
 
     Effects that are additive in these means are not so in embeddings of whole distributions: a kernel of outlines
     would report two additive effects as an interaction.
     """
-    names = list(QUANTITIES[test])
-    within = np.asarray(quantities.within[names], dtype=np.float64)
-    values = quantities.means[names].to_numpy() / np.where(within > 0, within, 1)
+    values = means / np.where(within > 0, within, 1)
     gram = (values - values.mean(axis=0)) @ (values - values.mean(axis=0)).T
     return {"means": MeanKernels(gram, np.ones(len(gram), dtype=np.intp), 1.0, np.diag(gram))}
 
@@ -127,7 +126,7 @@ def equivalence(experiment: Any, margin: float, form: float, of_replicates: floa
     rows = []
     for i, j in design.pairs:
         row: dict[str, Any] = {"contrast": design.contrast(i, j)}
-        for test, names in QUANTITIES.items():
+        for test, names in experiment.groups.tested.items():
             within = quantities.within[list(names)] * form if test == "undulation" else np.log1p(margin)
             limits = np.broadcast_to(np.asarray(within, dtype=float), len(names))
             differences = [quantities.difference(name, i, j) for name in names]

@@ -242,10 +242,17 @@ def is_single(ensemble: Ensemble) -> bool:
 
 
 def clear_constant(coordinates: Real, known: float) -> None:
-    """Set columns of coordinates (N, d) to 0 in place if they vary by no more than the precision of the outlines."""
+    """Set coordinates (N, d) to 0 in place that vary by no more than the precision of the outlines.
+
+    These are all columns if none varies by more, or else those that together vary by no more: many columns of small
+    variance are fine detail.
+    """
     middle = coordinates.mean(axis=0)
     squares = [np.square(coordinates[part] - middle).sum(axis=0) for part in curve_blocks(len(coordinates))]
-    coordinates[:, np.sqrt(np.sum(squares, axis=0) / len(coordinates)) <= known] = 0
+    variances = np.sum(squares, axis=0) / len(coordinates)
+    order = np.argsort(variances)
+    constant = (np.cumsum(variances[order]) <= known**2) | (variances.max(initial=0) <= known**2)
+    coordinates[:, order[constant]] = 0
 
 
 def relative_precision(places: Real, scale: Real) -> float:

@@ -35,8 +35,8 @@ _NO_VARIATION = "it is the same in all outlines, to the precision of their coord
 # Winsorization limit of sizes, in median absolute deviations from the median (two standard deviations of a normal
 # distribution): a few merged or cut objects would hide a difference between all others.
 _WINSOR_LIMIT = 2 * 1.482602218505602
-# Logarithms that vary by less than this (1 %) reflect variation below the floor only.
-_MIN_LOG_SPREAD = 0.01
+#: Logarithms that vary by less than this (1 %) reflect variation below the floor only.
+MIN_LOG_SPREAD = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +77,8 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
     """
     n = undulation.shape[1]
     held = [band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes]
-    floor = max(_MIN_AMPLITUDE, 10 * known)
     found = np.empty((len(undulation), len(held) + 2))
-    np.hypot(band_amplitudes(undulation, held), floor, out=found[:, :-2])
+    np.hypot(band_amplitudes(undulation, held), least_amplitude(known), out=found[:, :-2])
     if lobes < BANDS[-1][1]:  # errors of pixels are concavities of their own, the more the finer the waves
         undulation = without_finer_waves(undulation, lobes)
     area, hull, length = hull_measures(undulation).T
@@ -89,6 +88,14 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
     if lobes < MIN_CONCAVITY_LOBES:
         found[:, -2:] = 1
     return np.log(found, out=found)
+
+
+def least_amplitude(known: float) -> float:
+    """Amplitude of lobes that is added to that of every band, so that smaller ones do not differ.
+
+    Relative to the size of an outline, as is the precision `known`.
+    """
+    return max(_MIN_AMPLITUDE, 10 * known)
 
 
 def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool = False) -> Parts:
@@ -114,7 +121,7 @@ def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool
     """
     if not tests_components(settings):
         return _coordinates(t, settings, any_rank=any_rank)
-    varying = descriptors.std(axis=0) > _MIN_LOG_SPREAD
+    varying = descriptors.std(axis=0) > MIN_LOG_SPREAD
     bands, rest = descriptors[:, :-2][:, varying[:-2]], descriptors[:, -2:][:, varying[-2:]]
     # An outline with more concavity is longer, too. Length beyond that is roughness.
     both, squares = _uncorrelated(standardized(rest)), standardized(standardized(rest) ** 2)

@@ -509,12 +509,12 @@ class Comparison(Sealed, Saved):
 
         Notes
         -----
-        Intervals are symmetric bootstrap-t over curves (percentiles for distances, and for the spread of size of at
-        least ten curves a side the quantile of permuted labels), for more than 20 000 curves normal,
-        and if images were permuted Student's (Welch) over the means of images. The distance of more than 4000 curves is
-        that of at most 2000 of each sample, drawn at random. Ratios, not the distance nor the p-values, are weighted
-        for outlines cut by the border, see `weights`. All are conditional on the coordinates: they ignore that the
-        shape space was itself learned from these curves.
+        Intervals are symmetric bootstrap-t over curves, with the quantile of permuted labels for the spread of size of
+        at least ten curves a side; of more than 20 000 curves normal; if images were permuted Student's (Welch) over
+        the means of images. Those of distances are from random halves of the samples, see `standardized_distance`, of
+        more than 4000 curves from at most 2000 of each sample, drawn at random. Ratios, neither distances nor p-values,
+        are weighted for outlines cut by the border, see `weights`. All are conditional on the coordinates: they ignore
+        that the shape space was itself learned from these curves.
 
         Examples
         --------

@@ -44,9 +44,9 @@ _CORNERS, _MAX_SLOPE = 20.0, 0.02
 # Between vertices outlines are taken for straight, which smooths them by this variance, in squared pixels: a sixth of
 # the mean square distance of the crossings of a line with rows and columns, which are the vertices.
 _CHORDS = 0.16
-# Outlines that were traced again are known to this share of a pixel. Simulated errors equal others in the mean only;
-# the least amplitude of a band of waves that is compared, ten times this, is about what they are.
-_PIXEL_ERROR = 0.004
+# Outlines that were traced again are known to this share of a pixel. Simulated errors equal others in the mean only:
+# of forms that hardly vary, amplitudes below ten times this are errors, of which those of other objects differ.
+_PIXEL_ERROR = 0.02
 # Standard deviation of simulated smoothing in units of its raster, at least.
 _FINENESS = 1.5
 # Outlines of which less than this share of the area is left came apart.
