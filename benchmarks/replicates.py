@@ -378,7 +378,11 @@ def drawn_again():
 
 
 def power(designs, only):
-    """Power for a shift of one component, and of all four, compared with the oracle's t-test of the first."""
+    """Power for a shift of one component, and of all four, compared with the oracle's t-test of the first.
+
+    With unequal numbers of outlines, of one of two components, of which one varies twice as much between replicates,
+    compared with Welch's test of the shifted one.
+    """
     for m, shift in ((3, 1.0), (6, 0.6), (12, 0.4)):
         group = np.arange(2 * m) >= m
         for name, direction in (("one", np.eye(COMPONENTS)[0]), ("all", np.full(COMPONENTS, COMPONENTS**-0.5))):
@@ -391,6 +395,21 @@ def power(designs, only):
                 oracle = stats.ttest_ind(means[group], means[~group]).pvalue
                 found.append((*tested(points, replicate, Hypothesis(group), None, seed)[:2], oracle))
             print_row(cell, 0.1, dict(zip(("permuted", "small sample", "oracle"), np.transpose(found), strict=True)), 0)
+    for m, outlines, n, others in ((5, 3, 15, 30), (5, 30, 15, 3), (6, 4, 20, 12), (6, 4, 6, 40)):
+        counts, group = np.repeat([outlines, others], [m, n]), np.arange(m + n) >= m
+        for shifted in (0, 1):
+            cell = f"{m} of {outlines} and {n} of {others}, the {('more', 'less')[shifted]} varying of 2 components"
+            if is_kept(cell, 0.1):
+                continue
+            rng, found = stream(cell, 0.1), []
+            variances = np.array([4, 1]) / 9 + 1 / counts[:, None]
+            error = np.sqrt(sum(variances[group == one].mean(axis=0)[shifted] / np.sum(group == one) for one in (0, 1)))
+            for _ in range(designs):
+                means = rng.normal(size=(m + n, 2)) * np.sqrt(variances)
+                means[group, shifted] += 3.6 * error
+                oracle = stats.ttest_ind(means[group, shifted], means[~group, shifted], equal_var=False).pvalue
+                found.append((small_sample_test(means, np.ones(2), Hypothesis(group), counts).p_value, oracle))
+            print_row(cell, 0.1, dict(zip(("small sample", "oracle"), np.transpose(found), strict=True)), 0)
 
 
 def family(designs, only):

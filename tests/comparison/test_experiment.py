@@ -361,6 +361,17 @@ def test_images_of_unequally_many_outlines_are_not_permuted():
     assert "5 and 40 outlines per image are too unequal for a permutation of images" in single.inconclusive
 
 
+def test_elongation_is_found_where_sizes_vary_more_between_images_of_unequally_many_outlines():
+    """A score of both would follow the sizes."""
+    images = [
+        image(place, count=count, elongation=elongation, between=0.3)
+        for place, (count, elongation) in enumerate([(30, 1.6)] * 5 + [(5, 1.3)] * 12)
+    ]
+    row = experiment(images, pd.DataFrame({"group": ["few"] * 5 + ["many"] * 12}), QUICK).table.iloc[0]
+    assert row["decided_by"] == "small-sample"
+    assert row["scale_p"] < 0.005
+
+
 def test_few_replicates_are_reported_before_and_after():
     images, design = groups_of((3, 3), (1, 1.6))
     result = experiment(images, design, QUICK)

@@ -38,6 +38,8 @@ _CONSTANT_KERNEL = 1e-13
 _MAX_PRECISION_RATIO, _MAX_CONTRAST_VARIANCE = 2.0, 1.05
 # Power of a component's standard deviation over the replicates that is its weight in the score, if precision differs.
 _UNEQUAL_EMPHASIS = 4
+# ... of more components than these, which are tested one by one: a score would follow the one that varies most.
+_FEW_COMPONENTS = 2
 # Elements per product of labelings and kernel, which fit in the CPU cache.
 _CHUNK = 2**16
 
@@ -880,11 +882,15 @@ class SmallSampleTest:
         F statistic of the replicates' scores; with one tested column t².
     freedom : (int, int)
         Degrees of freedom of numerator and denominator.
+    tests : int
+        Number of components that were tested one by one, of which this is the one that differs most: its p-value is so
+        many times that of F (Bonferroni).
     """
 
     p_value: float
     f: float
     freedom: tuple[int, int]
+    tests: int = 1
 
     def rejected(self, significance: float = SIGNIFICANCE) -> bool:
         """Whether the hypothesis is rejected at a level."""
@@ -892,7 +898,7 @@ class SmallSampleTest:
 
     def f_at(self, p_value: float) -> float:
         """F statistic with a p-value."""
-        return float(fdtri(*self.freedom, 1 - p_value))
+        return float(fdtri(*self.freedom, 1 - p_value / self.tests))
 
 
 def replicate_means(points: Real, replicate: Index) -> tuple[Real, Real]:
@@ -990,8 +996,9 @@ def small_sample_test(
 
     With unequal `counts` means and columns are first divided by the means' standard errors (`precisions`): a weighted
     regression, which is approximate. If `precision_differs`, this test decides however many replicates there are. Then
-    the weights are the fourth power of the standard deviations: a single component that differs stands out, where the
-    score would otherwise follow what varies in common between replicates. Between groups with unequal numbers of
+    one or two components are tested one by one and corrected by Bonferroni's method; of more, the weights are the
+    fourth power of the standard deviations: a single component that differs stands out, where the score would otherwise
+    follow what varies in common between replicates. Between groups with unequal numbers of
     replicates the p-value is then at least half that of Welch's test of the scores (1951), with at most the degrees of
     freedom of groups as small as the smallest: the weights are estimated, and a deviant replicate of a small group
     weighs too much. Likewise that of a trend is at least a quarter of that with a standard error for unequal variances
@@ -1024,6 +1031,11 @@ def small_sample_test(
     require_testable(hypothesis)
     means = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
     given, units = hypothesis, np.asarray(within)
+    unequal = counts is not None and precision_differs(hypothesis, counts)
+    if unequal and 1 < (number := means.shape[1]) <= _FEW_COMPONENTS:
+        each = (small_sample_test(means[:, [place]], units[[place]], given, counts) for place in range(number))
+        found = min(each, key=lambda test: test.p_value)
+        return replace(found, p_value=min(number * found.p_value, 1.0), tests=number)
     varying = (units > 0) & (np.ptp(means, axis=0) > 1e-9 * np.abs(means).max(axis=0))
     if counts is not None and np.ptp(counts) and varying.any():
         scaled = means[:, varying] / units[varying]
@@ -1035,8 +1047,7 @@ def small_sample_test(
     varies = spread > 1e-9 * np.maximum(np.abs(means).max(axis=0), np.finfo(float).tiny)
     # If replicates are single points, all components are scaled to equal variance.
     unit = np.where(units > 0, units, spread)[varies]
-    emphasis = _UNEQUAL_EMPHASIS if counts is not None and precision_differs(given, counts) else 1
-    scale = (spread[varies] / unit) ** emphasis / unit
+    scale = (spread[varies] / unit) ** (_UNEQUAL_EMPHASIS if unequal else 1) / unit
     left = left[:, varies] * scale
     freedom = tested.shape[1], len(means) - nuisance.shape[1] - tested.shape[1]
     if not left.shape[1]:
