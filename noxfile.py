@@ -58,7 +58,8 @@ def wheel(session: nox.Session, binding: str) -> None:
     session.install(f"{built}[all]", BINDINGS[binding])
     session.chdir(folder)
     environment = SCREEN | {"NAPARI_CONFIG": f"{folder}/napari.yaml", "QT_API": binding}
-    session.run("python", "-m", "napari_shape_ensembles.viewer.demo", "--out", "demo.png", env=environment)
+    demo = str(Path(__file__).parent / "tools" / "demo.py")
+    session.run("python", demo, "--out", "demo.png", env=environment)
 
 
 @nox.session

@@ -34,7 +34,7 @@ on_virtual_screen() {
 }
 
 demo() {
-    set -- .venv/bin/python -m napari_shape_ensembles.viewer.demo "$@"
+    set -- .venv/bin/python tools/demo.py "$@"
     if has_screen; then
         "$@"
     else

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import stats
+from shapely import Polygon
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
@@ -265,6 +266,36 @@ def test_circles_and_ellipses_have_exactly_the_same_form():
     for name in ("lobes", "roughness", "concavity"):
         np.testing.assert_allclose(table.loc[name, ["estimate", "low", "high"]].to_list(), 1, atol=1e-9)
     assert table.loc["elongation", "estimate"] == pytest.approx(2)
+
+
+def waves_of(factor, *, digits=8):
+    """Circles with waves of random height and phase, times a factor."""
+    rng, u, k = np.random.default_rng(3), 2 * np.pi * np.arange(400) / 400, np.arange(2, 25)
+    curves = []
+    for _ in range(60):
+        cosines, sines = factor * 0.02 * rng.normal(size=(2, len(k))) / k
+        radius = 30 * (1 + cosines @ np.cos(np.outer(k, u)) + sines @ np.sin(np.outer(k, u)))
+        curves.append(np.round(np.stack([radius * np.cos(u), radius * np.sin(u)], axis=1), digits))
+    return Ensemble(curves)
+
+
+def test_forms_vary_twice_as_much_with_waves_twice_as_high():
+    table = compare(waves_of(1.0), waves_of(2.0)).estimates.set_index("quantity")["estimate"]
+    np.testing.assert_allclose(table[["spread of form", "lobes"]], 2, rtol=0.03)
+
+
+def test_concavity_is_the_unfilled_share_of_the_convex_hull():
+    sides = waves_of(2.0), waves_of(6.0)
+    known = [[1 - Polygon(curve).area / Polygon(curve).convex_hull.area for curve in side.curves] for side in sides]
+    (first, second), table = np.log(np.add(known, 1e-3)).mean(axis=1), compare(*sides).estimates.set_index("quantity")
+    assert table["estimate"]["concavity"] == pytest.approx(np.exp(second - first), abs=0.02)
+
+
+def test_estimates_of_form_hardly_depend_on_the_digits_of_coordinates():
+    """Those of the concavity and of the spread of form depended on the precision that was known."""
+    found = [compare(waves_of(2.0, digits=digits), waves_of(4.0, digits=digits)).estimates for digits in (8, 2)]
+    exact, rounded = (one.set_index("quantity").loc[["spread of form", "concavity"], "estimate"] for one in found)
+    np.testing.assert_allclose(exact, rounded, rtol=0.01)
 
 
 def test_two_equal_outlines_have_estimates_without_p_values():

@@ -32,6 +32,7 @@ from napari_shape_ensembles.comparison.saved import EXPERIMENT, read_view
 from napari_shape_ensembles.io import rerun
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 from napari_shape_ensembles.shapes import ShapeSpace
+from napari_shape_ensembles.shapes.lobes import BANDS
 
 QUICK = Settings(landmarks=64, rank=10, significance=0.05)
 
@@ -703,9 +704,9 @@ def test_p_values_are_invariant_to_order_and_pose_of_images(unmoved, order, angl
 def test_lobes_do_not_change_with_scaling_and_stretching():
     one = image(1)
     plain, larger, stretched = (
-        lobes([Ensemble([curve * by for curve in one.curves], unit="µm")], QUICK) for by in (1, 2, [2, 1])
+        lobes([Ensemble([curve * by for curve in one.curves], unit="µm")], QUICK, BANDS) for by in (1, 2, [2, 1])
     )
-    assert tuple(plain) == (*LOBES, "lobes", *BENDS)
+    assert tuple(plain) == (*LOBES, "lobes", *BENDS, "concavity")
     for name in plain:
         np.testing.assert_allclose(larger[name], plain[name], atol=1e-6)
     for name in LOBES[1:]:

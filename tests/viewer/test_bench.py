@@ -714,6 +714,55 @@ def test_duplicate_images_and_labels_opened_as_images_are_reported(qtbot):
     assert page_statuses(bench.session)["Images"].state == "done"
 
 
+def test_curves_of_another_recipe_do_not_lie_over_the_preview(bench_of_two, model, qtbot, shown):
+    bench = shown(bench_of_two)
+    session = bench.session
+    session.choices.recipe_loaded = True
+    set_choices(session.choices, **QUICK)
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
+    bench.show_part("Settings and preview")
+    page = bench.pages["Outlines"].show_tab(0)
+    qtbot.waitUntil(lambda: session.segmentation.is_preview_drawn)
+
+    def seen():
+        return [layer.visible for layer in session.comparison.curves]
+
+    assert seen() == [True, True]
+    size = page.form.controls["min_area"]
+    before = size.value()
+    size.setValue(before + 20)
+    qtbot.waitUntil(lambda: seen() == [False, False])
+    next(iter(session.comparison.curves)).visible = True  # as the user wants it
+    size.setValue(before + 30)
+    qtbot.waitUntil(lambda: not session.segmentation.previewer.busy)
+    assert seen() == [True, False]
+    size.setValue(before)
+    qtbot.waitUntil(lambda: seen() == [True, True])
+    size.setValue(before + 20)
+    qtbot.waitUntil(lambda: seen() == [False, False])
+    bench.show_answer()  # without a preview
+    qtbot.waitUntil(lambda: seen() == [True, True])
+
+
+def test_the_numbers_on_outlines_are_those_of_compared_images(model, qtbot, shown):
+    for seed, name in ((1, "one"), (2, "two"), (3, "other")):
+        model.add_image(spots(seed, rows=4), name=name)
+    shown(bench := Bench(model))
+    session, other = bench.session, model.layers["other"]
+    session.design.write([(other, "group", "")])
+    model.layers.selection.active = other
+    press(bench.next, qtbot)
+    page = bench.pages["Outlines"].show_tab(0)
+    qtbot.waitUntil(lambda: len(session.segmentation.verdict.counts) == 2)
+    assert [page.layer.itemText(row) for row in range(page.layer.count())] == ["one", "two"]
+    assert page.layer.currentText() == "one"
+    for group, names in (("A", ["one", "two", "other"]), ("", ["one", "two"])):
+        session.design.write([(other, "group", group)])
+        assert {page.layer.itemText(row) for row in range(page.layer.count())} == {*names}
+        page.layer.setCurrentText("other")
+
+
 def test_outlines_of_labels_opened_as_images_are_to_be_checked(model, qtbot, shown):
     for seed in (1, 2):
         model.add_image(labels_of(seed), name=f"labels {seed}")

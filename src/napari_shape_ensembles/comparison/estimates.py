@@ -26,8 +26,7 @@ from ..mmd.two_sample import pooled_mmd_test
 from ..outlines.ensemble import areas_and_perimeters
 from ..shapes.lobes import BANDS
 from .learning import KNOWN
-from .parts import standardized
-from .quantities import COARSE, LOBES
+from .quantities import COARSE, LOBES, resolved_lobes
 from .quantity_tests import (
     PermutedDifferences,
     adjusted_difference,
@@ -141,9 +140,8 @@ def quantities_of(comparison: Comparison) -> dict[str, Real]:
     """Logarithms of those quantities that are one number of every outline, (N,) each."""
     measured = {name: comparison.components[name] for name in ("size", "elongation", "roughness")}
     measured["lobes"] = comparison.lobes["lobes"]
-    lacking = comparison.descriptors[:, -2] if comparison.descriptors.shape[1] > 1 else np.zeros(0)
-    if lacking.any():  # logarithms of the unfilled share of the convex hull; all 0 with too few pixels for it
-        measured["concavity"] = lacking
+    if comparison.descriptors[:, -_OF_HULL:].any():  # all 0 with too few pixels for it
+        measured["concavity"] = comparison.lobes["concavity"]
     return measured
 
 
@@ -229,9 +227,10 @@ def _coarse_p_values(comparison: Comparison, quantities: int) -> tuple[float, fl
 def _form_deviations(comparison: Comparison) -> Real:
     """Logarithm of the distance of every outline from the median of its sample in the amplitudes of its lobes, (N,).
 
-    Each band of lobes counts the same; none depends on the registration, nor on a mean form.
+    Amplitudes of the bands that the pixels resolve depend on no registration, nor on a mean form.
     """
-    bands, apart = standardized(comparison.descriptors[:, :-_OF_HULL]), []
+    resolved = [comparison.lobes[name] for name in resolved_lobes(comparison.space.bands_)]
+    bands, apart = np.exp(np.stack(resolved, axis=1)), []
     for side in np.split(bands, [len(comparison.a)]):
         away = np.linalg.norm(side - np.median(side, axis=0), axis=1)
         # Outlines are nearer to the median of their own sample than to that of its population.

@@ -522,7 +522,7 @@ class ComparisonTask(Task[Comparison]):
                 work = partial(picked_parts, sources[side][place], run_inputs.recipe, kept, frozenset(out), name)
                 jobs.append((weakref.ref(layer), frozenset(out), work))
         if not jobs:
-            self.show_message("⚠ The selected curves are left out: show them again, then put them into a group.")
+            self.show_message("⚠ The selected curves are left out: include them again, then put them into a group.")
             return
         images = [(ref, out, run_inputs.recipe) for ref, out, _ in jobs]
         self.start_secondary_job(

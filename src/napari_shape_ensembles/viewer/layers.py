@@ -177,6 +177,7 @@ class OwnLayers:
         self._choices, self._layers, self._viewer = choices, choices.layers, weakref.ref(choices.viewer)
         self._refs: list[tuple[weakref.ref[CurveLayer], int]] = []
         self._hidden: weakref.WeakSet[CurveLayer] = weakref.WeakSet()  # until they are arranged
+        self._veiled: weakref.WeakSet[CurveLayer] | None = None  # hidden by `veil`; None while it is off
         self._connected_layers: weakref.WeakSet[Shapes] = weakref.WeakSet()
         self._is_updating = False
         self._selection = selection or CurveSelection()
@@ -227,6 +228,16 @@ class OwnLayers:
             layer.name = name  # napari had appended a number if a previous layer had the same name
         if was_active and layers:
             self._layers.selection.active = layers[-1]
+
+    def veil(self, on: bool) -> None:
+        """Hide all layers, as long as other outlines lie over the same images, or show those again that were hidden."""
+        if on == (self._veiled is not None):
+            return
+        layers = [layer for layer in self if (layer.visible if self._veiled is None else layer in self._veiled)]
+        self._veiled = weakref.WeakSet(layers) if on else None
+        with batched(self._layers):
+            for layer in layers:
+                layer.visible = not on
 
     def show(self, but: Container[CurveLayer] = ()) -> Iterator[None]:
         """Show the new layers, but for some."""

@@ -57,6 +57,8 @@ class Session:
         self.image_cells = ImageCells(
             self.comparison, self.segmentation, self.learning, self.inspection, self.referring, self.design
         )
+        for changed in (self.segmentation.layers_changed, self.choices.changed, self.comparison.changed):
+            changed.connect(self._veil_curves, check_nargs=False)
         self._open_pages: list[object] = []  # an entry for each open page, see `attach`
         self._pages = Counter[Task[Any]]()
 
@@ -67,6 +69,13 @@ class Session:
         if viewer not in _sessions:
             _sessions[viewer] = cls(viewer)
         return _sessions[viewer]
+
+    def _veil_curves(self) -> None:
+        """Hide the curves of a result while the outlines of another recipe are previewed."""
+        shown = self.comparison.shown
+        then = None if shown is None else shown.run_inputs
+        is_other = then is not None and then.recipe != self.choices.recipe
+        self.comparison.curves.veil(is_other and self.segmentation.is_preview_drawn)
 
     def open_result(self, path: Path) -> None:
         """Show a saved result on the page *Answer*."""

@@ -1,9 +1,12 @@
 """The page *Outlines* of the bench, alone the dock *Segment curves*: from images to outlines, with a live preview."""
 
 import re
+from functools import partial
 from html import escape
+from itertools import chain
 
 from napari.components import ViewerModel
+from napari.layers import Layer
 from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtWidgets import QCheckBox
 
@@ -52,7 +55,9 @@ class SegmentCurves(TaskPage):
         )
         self.run_button.setText("&Make labels and outlines")
         self.run_button.setToolTip(self.run_button.toolTip().removesuffix(" (Enter)"))
-        self.layer = LayerChoice(task.image, "The image whose objects are outlined.")
+        # Not a method, or the combo box would keep the page alive.
+        self._images = partial(_images_to_choose, self.session, alone)
+        self.layer = LayerChoice(task.image, "The image whose objects are outlined.", layers=self._images)
         self.form = OutlinesForm(self.session.choices.recipe, omitted=("pixel_size", "unit"))
         self.live = QCheckBox("L&ive preview")
         self.live.setToolTip("Show the outlines while the recipe is changed; nothing is kept.")
@@ -90,6 +95,7 @@ class SegmentCurves(TaskPage):
         self._settings_timer = single_shot_timer(self, self._scroll_to_settings)
         self.bind(self.form, "recipe")
         self.link(task.image.changed, self.layer.refresh)
+        self.link(self.session.design.changed, self._choose_image)
         self.link(task.snapshot_changed, self._fit_form)
         self.link(task.previewed, self._emit_previewed)
         for part, other in ((self.proposals, self.session.proposing), (self.by_example, self.session.learning)):
@@ -108,10 +114,17 @@ class SegmentCurves(TaskPage):
 
     def attach(self) -> None:
         """Begin with the active layer."""
-        image = self.segmentation.image
-        if (active := self.session.choices.layers.selection.active) in image.offered():
-            image.choose(active)
+        if (active := self.session.choices.layers.selection.active) in self._images():
+            self.segmentation.image.choose(active)
+        self._choose_image()
         super().attach()
+
+    def _choose_image(self) -> None:
+        """Choose an image that is offered, and update the list of these."""
+        image, offered = self.segmentation.image, self._images()
+        if image.chosen() is not None and image.chosen() not in offered:
+            image.choose(offered[0])
+        self.layer.refresh()
 
     def _use_labels(self) -> None:
         self.segmentation.use_as_labels()
@@ -184,7 +197,7 @@ class SegmentCurves(TaskPage):
         said = "\n".join(line for line in lines if line not in counted_above)
         self.message.setText("" if said in found[:_MAX_LISTED] else said)  # a failure of the preview is in the verdict
         segmented = task.image.chosen() is not None  # else there are labels or curves alone
-        several = len({*task.image.offered(), *self.session.design.free()}) > 1
+        several = len({*self._images(), *self.session.design.free()}) > 1
         self._top.setRowVisible(self.layer, segmented and several)
         self.sizes.setVisible(segmented and preview is not None)
         for label in (self.count, self.message):
@@ -200,6 +213,13 @@ class SegmentCurves(TaskPage):
             doubtful = proposed is not None and proposed.candidates is not None
             (self.examples if doubtful else self.other_ways).fold(False)
         self._offered = offered
+
+
+def _images_to_choose(session: Session, alone: bool) -> list[Layer]:
+    """Return the images that can be chosen: in the bench, those that are compared, if any are."""
+    offered, design = session.segmentation.image.offered(), session.design
+    groups = () if alone or not all(design.sides()) else design.groups().values()
+    return [layer for layer in chain(*groups) if layer in offered] or offered
 
 
 def verdict_lines(verdict: Verdict) -> tuple[list[str], list[str]]:

@@ -1,6 +1,6 @@
 """Open napari with the Shape bench, compare two images, and show or save the result.
 
-Run as ``python -m napari_shape_ensembles.viewer.demo [--a ONE --b TWO] [--out PICTURE]``.
+Run as ``python tools/demo.py [--a ONE --b TWO] [--out PICTURE]``.
 """
 
 import argparse
@@ -10,8 +10,8 @@ from pathlib import Path
 import napari
 from qtpy.QtCore import QEventLoop, QTimer
 
-from ..comparison import Comparison
-from ..words import counted
+from napari_shape_ensembles.comparison import Comparison
+from napari_shape_ensembles.words import counted
 
 PLUGIN = "napari-shape-ensembles"
 IMAGES, OUTLINES = "powder", "powder_outlines"
