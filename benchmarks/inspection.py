@@ -13,7 +13,8 @@ for development images left out of training. Trees that confirm reasons are trai
 quarter of their objects.
 
 Run as ``python benchmarks/inspection.py [--cache FOLDER] [--out docs/results/inspection.json]``, with
-``--reasons`` for the reasons given for simulated faults, ``--scaling`` for scores scaled by ticks, or with ``--train``.
+``--reasons`` for the reasons given for simulated faults, ``--alarms`` for those given for the references as drawn,
+``--scaling`` for scores scaled by ticks, or with ``--train``.
 """
 
 import argparse
@@ -72,7 +73,7 @@ NAMED = {
 # Columns that contain the position of an object, its size in pixels, or the content of its holes.
 PLACES = (
     *("row", "column", "area", "perimeter", "hole_pixels", "partner"),
-    *("open_holes", "open_pixels", "enclosed_pixels"),
+    *("open_holes", "open_pixels", "enclosed_pixels", "pieces_apart"),
 )
 LABELS_ONLY = (
     *("holes", "hole_share", "pieces", "loose_share", "circularity", "solidity", "ellipse_fit", "elongation", "width"),
@@ -91,12 +92,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, help="folder that keeps the evidence between runs")
     parser.add_argument("--reasons", action="store_true", help="only check the reasons on made faults")
+    parser.add_argument("--alarms", action="store_true", help="only count the reasons given for references as drawn")
     parser.add_argument("--scaling", action="store_true", help="only scale scores by ticks, on automatic label sets")
     parser.add_argument("--train", action="store_true", help="only train trees, and write them into the package")
     out_option(parser)
     options = parser.parse_args()
     if options.reasons:
         record(options.out, **reason_table(DATA))
+    elif options.alarms:
+        record(options.out, alarms=alarms(DATA))
     elif options.scaling:
         cases = automatic(DATA, test_images(DATA))
         table = pd.concat([measured_set("automatic", *case, options.cache) for case in cases], ignore_index=True)
@@ -570,7 +574,12 @@ def tables(table: pd.DataFrame) -> dict[str, object]:
             for k, name in enumerate(names)
         }
         calibration.append(printed(labels=words, **cells))
-    return {"areas": areas, "numbers": numbers, "calibration": calibration, "ticks": ticks_table(table, rows, ranked)}
+    return {
+        "areas": areas,
+        "numbers": numbers,
+        "calibration": calibration,
+        "ticks": ticks_table(table, rows.assign(odds=ranked), ranked),
+    }
 
 
 def ticks_table(table: pd.DataFrame, rows: pd.DataFrame, odds: np.ndarray) -> list[dict[str, object]]:
@@ -615,6 +624,29 @@ def reason_table(data: Path, share: float = 0.25, most: int = 400_000) -> dict[s
     numbers |= {"found": again / taken, "listed": listed, "right": right_places / listed}
     print(numbers)
     return {"reasons": found, "reasons numbers": numbers}
+
+
+def alarms(data: Path) -> list[dict[str, object]]:
+    """Percentage of the labels of all references for which a reason is given, with the image and without."""
+    names = {"c": "corrected masks", "s": "varied images", "n": "nuclei", "8": "carbides", "p": "powder"}
+    given = {words: [list[bool](), list[bool]()] for words in names.values()}
+    for name, image, reference in references(data):
+        for seen, flagged in zip((image, None), given[names[name[0]]], strict=True):
+            measured = evidence(reference, seen)
+            spread = suspects.trees_of("image").spread
+            said = suspects.reasons(measured, None if seen is None else suspects.relative_evidence(measured, spread))
+            flagged += [bool(words) for words in said]
+    return [
+        printed(
+            references=words,
+            labels=str(len(flagged[0])),
+            **{
+                "with a reason": f"{100 * np.mean(flagged[0]):.1f} %",
+                "without the image": f"{100 * np.mean(flagged[1]):.1f} %",
+            },
+        )
+        for words, flagged in given.items()
+    ]
 
 
 def found_missing(image: np.ndarray, reference: np.ndarray, share: float = 0.1) -> np.ndarray:

@@ -3,15 +3,19 @@
 import warnings
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
+from PIL import Image
 
 from fault_makers import COLUMN, EXPECTED_REASONS, ODD, ROW, faulty, render_image, scene, with_every_fault
 from napari_shape_ensembles import missing_objects, rank_suspects
-from napari_shape_ensembles.inspection.suspects import Suspects, Ticks, scale_of_score, scores, trees_of
+from napari_shape_ensembles.inspection.suspects import LIKE_WRONG, Suspects, Ticks, scale_of_score, scores, trees_of
+
+DATA = Path(__file__).resolve().parents[1] / "data"
 
 
 @pytest.mark.parametrize("kind", EXPECTED_REASONS)
@@ -378,3 +382,30 @@ def test_shares_near_one_are_formatted_without_exponent():
     labels[45:55, 20:30] = 2
     reasons = rank_suspects(labels).set_index("label")["reasons"]
     assert "600 pieces: 100 % lies off the largest" in reasons[1]
+
+
+def test_good_outlines_of_a_real_image_raise_few_alarms():
+    labels, image = (np.array(Image.open(DATA / "dsb_nuclei" / name)) for name in ("labels.png", "image.png"))
+    for seen in ((labels, image), (labels,)):
+        said = rank_suspects(*seen)["reasons"]
+        assert (~said.isin(["", LIKE_WRONG])).mean() < 0.06
+
+
+def test_small_particles_on_larger_ones_are_no_errors_of_these():
+    labels, image, (own,) = faulty("pieces")
+    rows, columns = np.indices(labels.shape)
+    others = [label for label in np.unique(labels[labels > 0]) if label != own][:4]
+    for number, label in enumerate(others):
+        row, column = (places.mean() for places in np.nonzero(labels == label))
+        radius = np.sqrt((labels == label).sum() / np.pi)
+        far = np.abs(columns - column) < (0.2 if number % 2 else 1.4) * radius
+        labels[(np.abs(rows - row) < 0.2 * radius) & far & (labels == label)] = 900 + number  # within, and across
+    said = rank_suspects(labels, image).set_index("label")["reasons"]
+    assert "pieces" in said[own]
+    for words in ("pieces", "encloses"):
+        assert not any(words in said[label] for label in others)
+    # A single one is.
+    single = np.where(labels > 901, others[2], labels)
+    single[labels == 903] = others[3]
+    single[labels == 900] = others[0]
+    assert "encloses" in rank_suspects(single, image).set_index("label")["reasons"][others[1]]

@@ -168,7 +168,14 @@ def topology(plane: Plane) -> tuple[dict[str, Real], Plane]:
     np.maximum.at(largest, owner[1:], sizes[1:])
     holes = np.round(pieces - euler)
     filled, hole_pixels, open_holes, open_pixels = labels.copy(), *np.zeros((3, count))
-    boxes = ndimage.find_objects(labels)
+    boxes, apart = ndimage.find_objects(labels), pieces.copy()
+    for index in np.flatnonzero(pieces > 1):
+        # Labels that lie on an object may divide it.
+        mask, joined = (
+            labels[boxes[index]] == index + 1,
+            ndimage.label(labels[boxes[index]], structure=np.ones((3, 3)))[0],
+        )
+        apart[index] = len(np.unique(joined[mask]))
     # The innermost first, as a hole in a label that lies in a hole belongs to the inner label.
     for index in sorted(np.flatnonzero(holes > 0), key=lambda index: labels[boxes[index]].size):
         box = boxes[index]
@@ -186,6 +193,7 @@ def topology(plane: Plane) -> tuple[dict[str, Real], Plane]:
         "open_pixels": open_pixels,
         "enclosed_pixels": hole_pixels - open_pixels,
         "pieces": pieces,
+        "pieces_apart": apart,
         "loose_share": 1 - largest[1:] / plane.area,
     }, Plane(plane.values, filled)
 

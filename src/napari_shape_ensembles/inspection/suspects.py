@@ -30,14 +30,19 @@ _WRONG_STATUSES = ("wrong", "modified", "deleted", "corrected")
 _RIGHT_STATUSES = ("right", "kept")
 # Added to the log-odds of labels with a hole or several components, which are rarely drawn on purpose.
 _TOPOLOGY_OFFSET = 4.0
+# Words of the reasons that say so.
+_TOPOLOGY_WORDS = "hole: ", "encloses other labels", " pieces: "
 # Added to the log-odds of labels with any reason, with an image and without one, where the trees are less informed.
 _REASON_OFFSET, _REASON_OFFSET_WITHOUT_IMAGE = 1.0, 2.0
 # Median log-odds, without the image, of the labels of manually drawn masks of the training images: half of the masks
 # have a lower one.
 _TYPICAL_ODDS = -2.2
-# Reasons for which trees trained on synthetic faults must reach this probability; without an image the rules suffice.
+# Reasons for which trees trained on synthetic faults must reach this probability, with an image.
 _CONFIRMED_REASONS = ("merge", "split", "leak", "cut", "shift", "stray")
 _MIN_PROBABILITY = 0.3
+# Likewise of any error, for a dent or a small size, which many good outlines have; and for what is inferred from the
+# form of two parts without an image.
+_MIN_ERROR, _MIN_ERROR_IN_FORM = 0.3, 0.2
 # Contrast and edge strength, relative to the typical ones, below which a speck needs no confirmation by trees.
 _MAX_SPECK_EVIDENCE = 0.05
 # Features for learning from corrections: with twenty of them there are too few data for all features.
@@ -47,6 +52,8 @@ _CORRECTION_FEATURES = (
     *("leak_share here", "missed_share here", "edge_offset here", "contrast here", "sharpness here", "texture here"),
     "level here",
 )
+# Least number and share of the labels of an image that enclose another one, or are divided by it, where that is usual.
+_MIN_OVERLAPPING, _MIN_OVERLAPPING_SHARE = 3, 0.05
 #: Reason of labels with a high score to which no rule applies, and the lowest such score.
 LIKE_WRONG = "like objects that were wrong elsewhere"
 _MIN_UNEXPLAINED = 0.2
@@ -500,12 +507,17 @@ def log_odds_offset(table: pd.DataFrame, words: list[str], seen: bool) -> Real:
     Trees do not extrapolate: an object ten times larger than all others of its image is suspicious all the same. Those
     cut by the image border may be as small as it leaves them.
     """
+    broken = (table["holes"] > 0) | (table["pieces"] > 1)
+    overlapping = broken.to_numpy() & [not any(word in said for word in _TOPOLOGY_WORDS) for said in words]
     size = table["size"].to_numpy(dtype=np.float64)
     apart = (np.abs(size) > np.log(2)) & ((table["border_share"].to_numpy() == 0) | (size > 0))
     far = np.where(apart, np.clip(_unusual(size) / OUTLIER_SIGMAS - 1, 0, 3), 0)
-    return (_REASON_OFFSET if seen else _REASON_OFFSET_WITHOUT_IMAGE) * np.array(
-        [bool(reason) for reason in words], dtype=float
-    ) + far
+    return (
+        (_REASON_OFFSET if seen else _REASON_OFFSET_WITHOUT_IMAGE)
+        * np.array([bool(reason) for reason in words], dtype=float)
+        + far
+        - _TOPOLOGY_OFFSET * overlapping
+    )
 
 
 def odds_of_corrections(table: pd.DataFrame, ticks: pd.DataFrame, trees: Trees | None = None) -> Real:
@@ -574,7 +586,9 @@ def reasons(
     """Reasons for each label, in words with the figures; "" if there are none.
 
     A systematic offset, such as outlines drawn a pixel too wide throughout, is not a reason: edges are compared with
-    the median of the image. With an image, a fault is reported if its rule holds and its trees confirm it.
+    the median of the image. With an image, a fault is reported if its rule holds and its trees confirm it; a dent and a
+    small size, of which good outlines have many, if the trees of any error do. Where several labels lie on others, as
+    satellites on particles, it is no error of those below to be divided by them, or to enclose them.
 
     Parameters
     ----------
@@ -598,10 +612,21 @@ def reasons(
     dented &= ~enclosing
     necked &= ~enclosing
     halved = (table["contact"] > 0.8) & (table["join_solid"] > 0.95) & (table["join_gain"] > 0.005)
+    error = trees_of("labels" if seen is None else "image")
+    odds = error.log_odds(relative_evidence(measured, error.spread) if seen is None else seen)
+    likely = scipy.special.expit(error.slope * odds + error.offset)
+    dented &= likely > _MIN_ERROR
+    if seen is None:
+        necked &= likely > _MIN_ERROR_IN_FORM
+        halved &= likely > _MIN_ERROR_IN_FORM
+    # Where objects lie on others, that is how they are.
+    divided = (table["pieces"] > 1) & (table["pieces_apart"] == 1)
+    overlapping = np.count_nonzero(divided | enclosing) >= max(_MIN_OVERLAPPING, _MIN_OVERLAPPING_SHARE * len(measured))
+    divided, enclosed = divided & overlapping, enclosing & ~overlapping
     rules = [
         (table["open_holes"] > 0, "hole: {open_holes:.0f} of {open_pixels:.0f} px, {hole_percent} % of the object"),
-        (enclosing, "encloses other labels, of {enclosed_pixels:.0f} px"),
-        (table["pieces"] > 1, "{pieces:.0f} pieces: {loose_percent} % lies off the largest"),
+        (enclosed, "encloses other labels, of {enclosed_pixels:.0f} px"),
+        ((table["pieces"] > 1) & ~divided, "{pieces:.0f} pieces: {loose_percent} % lies off the largest"),
     ]
     if seen is not None:
         trees = confirming or {fault: trees_of(fault) for fault in _CONFIRMED_REASONS}
@@ -657,7 +682,7 @@ def reasons(
         ),
         (far & (size > 0), "large: {area:.0f} px, {ratio} times the median of this image"),
         (
-            far & (size < 0) & (table["border_share"] == 0),
+            far & (size < 0) & (table["border_share"] == 0) & (likely > _MIN_ERROR),
             "small: {area:.0f} px, {ratio} times the median of this image",
         ),
         (dented, f"dented: it fills {{solidity:.0%}} of its convex hull, here {typical['solidity']:.0%} is typical"),
