@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import stats
+from shapely import Polygon
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
@@ -23,7 +24,7 @@ from napari_shape_ensembles.comparison.estimates import (
 from napari_shape_ensembles.mmd import mmd_test
 from napari_shape_ensembles.mmd.contrasts import bootstrap_counts, percentile_ends
 from napari_shape_ensembles.mmd.kernel import gaussian
-from napari_shape_ensembles.mmd.replicates import mean_kernels
+from napari_shape_ensembles.mmd.replicates import Hypothesis, mean_kernels, replicate_mmd_test
 from napari_shape_ensembles.mmd.two_sample import pooled_mmd_test
 
 SPREAD = 0.5 ** np.arange(10)
@@ -267,6 +268,36 @@ def test_circles_and_ellipses_have_exactly_the_same_form():
     assert table.loc["elongation", "estimate"] == pytest.approx(2)
 
 
+def waves_of(factor, *, digits=8):
+    """Circles with waves of random height and phase, times a factor."""
+    rng, u, k = np.random.default_rng(3), 2 * np.pi * np.arange(400) / 400, np.arange(2, 25)
+    curves = []
+    for _ in range(60):
+        cosines, sines = factor * 0.02 * rng.normal(size=(2, len(k))) / k
+        radius = 30 * (1 + cosines @ np.cos(np.outer(k, u)) + sines @ np.sin(np.outer(k, u)))
+        curves.append(np.round(np.stack([radius * np.cos(u), radius * np.sin(u)], axis=1), digits))
+    return Ensemble(curves)
+
+
+def test_forms_vary_twice_as_much_with_waves_twice_as_high():
+    table = compare(waves_of(1.0), waves_of(2.0)).estimates.set_index("quantity")["estimate"]
+    np.testing.assert_allclose(table[["spread of form", "lobes"]], 2, rtol=0.03)
+
+
+def test_concavity_is_the_unfilled_share_of_the_convex_hull():
+    sides = waves_of(2.0), waves_of(6.0)
+    known = [[1 - Polygon(curve).area / Polygon(curve).convex_hull.area for curve in side.curves] for side in sides]
+    (first, second), table = np.log(np.add(known, 1e-3)).mean(axis=1), compare(*sides).estimates.set_index("quantity")
+    assert table["estimate"]["concavity"] == pytest.approx(np.exp(second - first), abs=0.02)
+
+
+def test_estimates_of_form_hardly_depend_on_the_digits_of_coordinates():
+    """Those of the concavity and of the spread of form depended on the precision that was known."""
+    found = [compare(waves_of(2.0, digits=digits), waves_of(4.0, digits=digits)).estimates for digits in (8, 2)]
+    exact, rounded = (one.set_index("quantity").loc[["spread of form", "concavity"], "estimate"] for one in found)
+    np.testing.assert_allclose(exact, rounded, rtol=0.01)
+
+
 def test_two_equal_outlines_have_estimates_without_p_values():
     result = compare(circles([10]), circles([10]), Settings(landmarks=40, rank=10, permutations=100))
     table = result.estimates.set_index("quantity")
@@ -340,6 +371,21 @@ def test_the_interval_of_a_distance_holds_zero_where_a_test_does_not_reject(imag
     assert images or (named >= 25 and zero <= 2)
 
 
+def test_a_distance_of_means_is_that_of_means():
+    """Unbiased, in root mean squares within the samples, whatever else differs between these."""
+    rng, image = np.random.default_rng(0), np.repeat(np.arange(8), 25)
+    points = rng.normal(size=(200, 2))
+    points[100:] *= 3
+    wider, low, _ = standardized_distance(points, 100, kernel="mean")
+    assert wider < 0.15
+    assert low == 0
+    points[100:] = rng.normal([1, 0], size=(100, 2))
+    for of in (None, image):
+        distance, low, high = standardized_distance(points, 100, of, kernel="mean")
+        assert distance == pytest.approx(np.sqrt(1 / 2), abs=0.12)
+        assert 0 < low < distance < high
+
+
 def side(seed, factor, images=6):
     own = np.random.default_rng(seed)
     forms = [blobs(8, 60, seed=seed + i) * factor * np.exp(0.2 * own.normal()) for i in range(images)]
@@ -381,7 +427,10 @@ def test_the_table_has_the_p_values_of_the_parts_of_the_tests(changes, count):
             assert own[0] == test.p_value
             assert max(own[0], part.p_value) <= own[1] <= 1
         else:
-            assert own == [part.parts["coarse form"].p_value, part.adjusted["coarse form"]]
+            hypothesis = Hypothesis(np.arange(2 * count) >= count)
+            kernels = {"waves": mean_kernels(result.components["coarse form"], result.replicates, kernel="energy")}
+            assert own[0] == replicate_mmd_test(kernels, hypothesis, seed=result.settings.seed).p_value
+            assert max(own[0], part.p_value) <= own[1] <= 1
     part = result.scale
     if "direction of elongation" in part.parts:
         own = by_name.loc["direction of elongation", ["p", "p_adjusted"]].tolist()

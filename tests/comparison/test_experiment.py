@@ -24,6 +24,7 @@ from napari_shape_ensembles import (
     experiment,
 )
 from napari_shape_ensembles.comparison import engine
+from napari_shape_ensembles.comparison.answer import ratio_words
 from napari_shape_ensembles.comparison.precision import at_one_precision
 from napari_shape_ensembles.comparison.quantities import BENDS, LOBES, lobes
 from napari_shape_ensembles.comparison.replicate_quantities import t_test_power
@@ -31,6 +32,7 @@ from napari_shape_ensembles.comparison.saved import EXPERIMENT, read_view
 from napari_shape_ensembles.io import rerun
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 from napari_shape_ensembles.shapes import ShapeSpace
+from napari_shape_ensembles.shapes.lobes import BANDS
 
 QUICK = Settings(landmarks=64, rank=10, significance=0.05)
 
@@ -422,8 +424,10 @@ def test_sentences_grade_the_results(alike):
     assert "scale differs but is equivalent within 50 % in size and elongation" in result.sentences(0.5)[1]
     assert all("the same" not in sentence for sentence in result.sentences(0.001))
     # Scale may differ in elongation alone.
-    _, low, high = found = result.effects.query("quantity == 'elongation'")[["ratio", "low", "high"]].to_numpy()[1]
-    assert f"; elongation ratio {found[0]:.3g}, 95 % interval {low:.3g} to {high:.3g})" in larger
+    found = result.effects.query("quantity == 'elongation'")[["ratio", "low", "high"]].to_numpy()[1]
+    words = ratio_words(*found)
+    assert f"; elongation ratio {words[0]}, 95 % interval {words[1]} to {words[2]})" in larger
+    assert all((float(word) > 1) == (value > 1) for word, value in zip(words, found, strict=True))
 
 
 def test_power_grows_with_replicates_and_ratio(three):
@@ -700,9 +704,9 @@ def test_p_values_are_invariant_to_order_and_pose_of_images(unmoved, order, angl
 def test_lobes_do_not_change_with_scaling_and_stretching():
     one = image(1)
     plain, larger, stretched = (
-        lobes([Ensemble([curve * by for curve in one.curves], unit="µm")], QUICK) for by in (1, 2, [2, 1])
+        lobes([Ensemble([curve * by for curve in one.curves], unit="µm")], QUICK, BANDS) for by in (1, 2, [2, 1])
     )
-    assert tuple(plain) == (*LOBES, "lobes", *BENDS)
+    assert tuple(plain) == (*LOBES, "lobes", *BENDS, "concavity")
     for name in plain:
         np.testing.assert_allclose(larger[name], plain[name], atol=1e-6)
     for name in LOBES[1:]:

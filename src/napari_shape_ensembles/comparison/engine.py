@@ -26,13 +26,12 @@ from ..mmd.replicates import (
 )
 from ..mmd.two_sample import pooled_mmd_test
 from ..outlines import Ensemble
-from ..shapes.lobes import band_name
 from ..words import p_text
 from .border import size_factor, usable_weights
 from .estimates import ratios, resamples_of_ratios
 from .learning import Learned, learn, report_step
 from .parts import MIN_LOG_SPREAD, Parts, form_parts, least_amplitude, scale_parts, sides
-from .quantities import LOBES, components, lobes
+from .quantities import LOBES, components, lobes, resolved_lobes
 from .result import Comparison
 from .settings import Settings
 from .verdict import PERMUTATION, SMALL_SAMPLE, smallest_p_value
@@ -137,8 +136,8 @@ class Groups(Sealed):
 
     @cached_property
     def lobes(self) -> dict[str, Real]:
-        """Logarithms of the amplitudes of the lobes of all outlines, and of their bends; see `quantities.lobes`."""
-        return lobes(self.compared, self.settings)
+        """Logarithms of lobes, bends and concavity of all outlines; see `quantities.lobes`."""
+        return lobes(self.compared, self.settings, self.learned.space.bands_)
 
     @cached_property
     def measured(self) -> Mapping[str, Real]:
@@ -150,8 +149,7 @@ class Groups(Sealed):
     @cached_property
     def tested(self) -> Mapping[str, Sequence[str]]:
         """Quantities `measured` that correspond to each test: of the bands of lobes, those that the pixels resolve."""
-        resolved = [band_name(*band) for band in self.learned.space.bands_]
-        return {"undulation": resolved or LOBES[:1], "scale": ("size", "elongation")}
+        return {"undulation": resolved_lobes(self.learned.space.bands_), "scale": ("size", "elongation")}
 
     @cached_property
     def weights(self) -> Real:

@@ -13,7 +13,16 @@ from .._types import Real
 from ..outlines import Ensemble
 from ..progress import one_library_thread, over_blocks
 from ..shapes import ShapeSpace, decompose, grassmann, spd, to_landmarks
-from ..shapes.lobes import BANDS, band_amplitudes, band_name, coarse_waves, fine_amplitude, sharpest_bends
+from ..shapes.lobes import (
+    BANDS,
+    band_amplitudes,
+    band_name,
+    coarse_waves,
+    fine_amplitude,
+    hull_measures,
+    sharpest_bends,
+    without_finer_waves,
+)
 from .learning import KNOWN
 from .settings import Settings
 
@@ -27,16 +36,28 @@ COARSE = 5
 COMPONENTS = ("size", "elongation", "coarse form", "roughness")
 # Lower limit of amplitudes and curvatures relative to the size: smaller ones are rounding error.
 _MIN_AMPLITUDE = 1e-6
+# Added to the unfilled share of the convex hull, which may be 0.
+_MIN_CONCAVITY = 1e-3
 # Outlines per block.
 _BLOCK = 2000
 
 
-def lobes(ensembles: Sequence[Ensemble], settings: Settings) -> dict[str, Real]:
-    """Logarithms of the amplitudes of each band of `LOBES`, "lobes" and `BENDS`; see `amplitudes_and_scales`."""
-    return amplitudes_and_scales(ensembles, settings)[0]
+def resolved_lobes(bands: Sequence[tuple[int, int]]) -> Sequence[str]:
+    """Names of the bands of lobes that the pixels resolve, at least of the coarsest."""
+    return [band_name(*band) for band in bands] or LOBES[:1]
 
 
-def amplitudes_and_scales(ensembles: Sequence[Ensemble], settings: Settings) -> tuple[dict[str, Real], Real]:
+def lobes(ensembles: Sequence[Ensemble], settings: Settings, bands: Sequence[tuple[int, int]]) -> dict[str, Real]:
+    """Logarithms of the amplitudes of each band of `LOBES`, "lobes", `BENDS` and "concavity".
+
+    See `amplitudes_and_scales`.
+    """
+    return amplitudes_and_scales(ensembles, settings, bands)[0]
+
+
+def amplitudes_and_scales(
+    ensembles: Sequence[Ensemble], settings: Settings, bands: Sequence[tuple[int, int]] = BANDS
+) -> tuple[dict[str, Real], Real]:
     """Amplitudes of lobes, and the scales, of outlines: they depend on no registration, no mean and no other outline.
 
     Parameters
@@ -45,15 +66,19 @@ def amplitudes_and_scales(ensembles: Sequence[Ensemble], settings: Settings) -> 
         N outlines in all.
     settings : Settings
         How landmarks are placed.
+    bands : sequence of pairs of int
+        Those of `BANDS` that the pixels resolve.
 
     Returns
     -------
     lobes : dict of str to (N,) array
         Logarithms of the RMS amplitudes of each band of `LOBES`, relative to the RMS radius of the form; and of
-        "lobes", those of the coarse form, which do not depend on finer waves; and of the curvatures at `BENDS`.
+        "lobes", those of the coarse form, which do not depend on finer waves; of the curvatures at `BENDS`; and of
+        "concavity", the share of its convex hull that an outline, without waves beyond `bands`, does not fill.
     scales : (N, 2, 2) array
     """
     options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
+    finest = max((band[1] for band in bands), default=1)
 
     @one_library_thread()
     def measured(place: int, start: int) -> tuple[Real, Real]:
@@ -63,11 +88,14 @@ def amplitudes_and_scales(ensembles: Sequence[Ensemble], settings: Settings) -> 
         undulation, scale = decompose(to_landmarks(part, settings.landmarks, **options))
         coarse = np.linalg.norm(coarse_waves(undulation, COARSE), axis=1)
         amplitudes = np.column_stack([band_amplitudes(undulation, BANDS), coarse, sharpest_bends(undulation)])
-        return np.log(np.maximum(amplitudes, _MIN_AMPLITUDE)), scale
+        resolved = undulation if finest == BANDS[-1][1] else without_finer_waves(undulation, finest)
+        area, hull, _ = hull_measures(resolved).T
+        lacking = np.maximum(1 - area / hull, 0) + _MIN_CONCAVITY
+        return np.log(np.column_stack([np.maximum(amplitudes, _MIN_AMPLITUDE), lacking])), scale
 
     parts = [(place, start) for place, one in enumerate(ensembles) for start in range(0, len(one), _BLOCK)]
     amplitudes, scales = map(np.concatenate, zip(*over_blocks(lambda part: measured(*part), parts), strict=True))
-    return dict(zip((*LOBES, "lobes", *BENDS), amplitudes.T, strict=True)), scales
+    return dict(zip((*LOBES, "lobes", *BENDS, "concavity"), amplitudes.T, strict=True)), scales
 
 
 def size_and_elongation(scales: Real) -> dict[str, Real]:

@@ -491,8 +491,8 @@ class Comparison(Sealed, Saved):
 
     @cached_property
     def lobes(self) -> dict[str, Real]:
-        """Logarithms of the lobes and bends of every curve; see `quantities.lobes`."""
-        return lobes(self.compared, self.settings)
+        """Logarithms of the lobes, bends and concavity of every curve; see `quantities.lobes`."""
+        return lobes(self.compared, self.settings, self.space.bands_)
 
     @property
     def estimates(self) -> "pd.DataFrame":
