@@ -87,6 +87,17 @@ def test_regions_of_nan_are_left_out_and_change_no_object_elsewhere(form):
         segment(holed, ignore="none")
 
 
+def test_proposals_ignore_what_surrounds_a_field_of_view():
+    image, empty = picture(), ~within(of=(110, 110))
+    image[empty] = 0
+    filled = not_image(image).mask
+    for proposal in propose(image):
+        assert not proposal.labels[filled].any()
+        cut = np.unique(proposal.labels[binary_dilation(filled)])
+        whole = np.isin(proposal.labels, cut[1:], invert=True) & (proposal.labels > 0)
+        assert proposal.measures["closed"] == pytest.approx(whole.sum() / (proposal.labels > 0).sum(), abs=0.02)
+
+
 def test_models_learn_beside_regions_of_nan():
     image = spots(rows=6)
     truth = segment(image, method="otsu")
