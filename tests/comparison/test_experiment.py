@@ -24,6 +24,7 @@ from napari_shape_ensembles import (
     experiment,
 )
 from napari_shape_ensembles.comparison import engine
+from napari_shape_ensembles.comparison.answer import ratio_words
 from napari_shape_ensembles.comparison.precision import at_one_precision
 from napari_shape_ensembles.comparison.quantities import BENDS, LOBES, lobes
 from napari_shape_ensembles.comparison.replicate_quantities import t_test_power
@@ -434,8 +435,10 @@ def test_sentences_grade_the_results(alike):
     assert "scale differs but is equivalent within 50 % in size and elongation" in result.sentences(0.5)[1]
     assert all("the same" not in sentence for sentence in result.sentences(0.001))
     # Scale may differ in elongation alone.
-    _, low, high = found = result.effects.query("quantity == 'elongation'")[["ratio", "low", "high"]].to_numpy()[1]
-    assert f"; elongation ratio {found[0]:.3g}, 95 % interval {low:.3g} to {high:.3g})" in larger
+    found = result.effects.query("quantity == 'elongation'")[["ratio", "low", "high"]].to_numpy()[1]
+    words = ratio_words(*found)
+    assert f"; elongation ratio {words[0]}, 95 % interval {words[1]} to {words[2]})" in larger
+    assert all((float(word) > 1) == (value > 1) for word, value in zip(words, found, strict=True))
 
 
 def test_power_grows_with_replicates_and_ratio(three):

@@ -160,6 +160,15 @@ def test_lobes_are_called_lobed_and_fine_waves_rough_and_not_the_other_way_round
     np.testing.assert_allclose(np.exp(np.log(ratios["fine"]).mean(axis=0)), (1, 1.6), atol=0.1)
 
 
+def test_the_coarse_form_of_images_is_not_called_different_for_finer_waves():
+    """By its part of the test, in which finer waves differ too, it was."""
+    images = [[waved(10, 10 * side + i, fine=2.0 if side else 1.0) for i in range(6)] for side in (0, 1)]
+    result = compare(*images, QUICK)
+    assert result.permuted == "images"
+    assert "roughness" in named(result)["undulation"]
+    assert "coarse form" not in named(result)["undulation"]
+
+
 def test_equivalence_is_an_interval_inside_the_margin():
     result = compare(waved(60, 1), waved(60, 2), QUICK)
     table = result.equivalence(0.2).merge(result.estimates, on="quantity", suffixes=("", "_of"))

@@ -61,7 +61,7 @@ def test_noise_on_the_grains_of_the_paper_is_roughness_confirmed_by_swaps(shared
     assert any(words.startswith("B's outlines are smoother") for words in found.sentences())
     fine = [mode for mode in found.modes.order()[:20].tolist() if found.modes.label(mode).startswith("waves of")]
     assert fine
-    assert all("B's outlines are smoother; the spread of B is 0." in found.modes.sentence(mode) for mode in fine)
+    assert all("B's outlines are smoother; B's spread is 0." in found.modes.sentence(mode) for mode in fine)
     swaps = resynthesis(result)
     assert_only_replaced_parts_differ(swaps, result)
 

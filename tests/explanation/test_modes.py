@@ -47,8 +47,8 @@ def test_a_change_of_spread_is_described_as_such():
     assert modes.order()[0] == 2
     assert modes.named(2) is None
     sentence = modes.sentence(2)
-    assert "times that of A" in sentence
-    assert float(sentence.split("the spread of B is ")[1].split()[0]) == pytest.approx(2, rel=0.2)
+    assert "times A's" in sentence
+    assert float(sentence.split("B's spread is ")[1].split()[0]) == pytest.approx(2, rel=0.2)
 
 
 def test_curves_along_a_mode_have_the_requested_coordinates(learned):
@@ -236,7 +236,7 @@ def test_fine_waves_of_random_phase_are_described_by_lobes_and_roughness(factor,
         assert modes.label(mode) == "waves of 8 lobes"
         sentence = modes.sentence(mode)
         assert "consists of waves of 8 lobes: " in sentence
-        assert f"B's outlines are {word}; the spread of B is " in sentence
+        assert f"B's outlines are {word}; B's spread is " in sentence
 
 
 def test_fine_waves_are_not_called_rough_if_roughness_does_not_differ():
@@ -245,7 +245,7 @@ def test_fine_waves_are_not_called_rough_if_roughness_does_not_differ():
     t[100:, 0] *= 2
     measured = {one.name: rng.normal(size=200) for one in PROPERTIES}
     modes = mode_tests(t, 100, measured, bands=np.array([[6, 9], [2, 3]]), permutations=99)
-    assert "consists of waves of 6 to 9 lobes: the spread of B is " in modes.sentence(0)
+    assert "consists of waves of 6 to 9 lobes: B's spread is " in modes.sentence(0)
     assert modes.label(1) == ""
 
 

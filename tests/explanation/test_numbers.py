@@ -1,38 +1,22 @@
 """Every number that is said of a difference is one of the table of estimates, of the two tests, or a count."""
 
 import json
-import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Settings, compare, explain
-from napari_shape_ensembles.comparison.answer import estimate_rows, scope, statements
+from command_line import run
+from known_numbers import CASES, QUICK, known, numbers, sample
+from napari_shape_ensembles import compare, experiment, explain
+from napari_shape_ensembles.comparison.answer import estimate_rows, ratio_words, scope, statements
 from napari_shape_ensembles.explanation.figures import component_distributions, typical_figure
 from napari_shape_ensembles.explanation.headline import headline
-from napari_shape_ensembles.explanation.paper import answer_figure, methods
+from napari_shape_ensembles.explanation.paper import answer_figure, experiment_methods, methods
 from napari_shape_ensembles.explanation.report import paragraphs, report_html, tables
+from napari_shape_ensembles.io import write_curves
 from napari_shape_ensembles.io.results import comparison_json
-
-QUICK = Settings(landmarks=60, rank=10, permutations=199)
-NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-
-
-def sample(seed, count, size=1.0, depth=0.0, images=1):
-    """Images of blobs, larger and with a lobe that all have in common."""
-    forms = blobs(count * images, 60, seed=seed) * size
-    around = np.linspace(0, 2 * np.pi, 60, endpoint=False)
-    forms = forms * (1 + depth * np.cos(3 * around + 0.4))[:, None]
-    return [Ensemble(list(forms[i * count : (i + 1) * count]), unit="µm", name="uvwx"[i] * seed) for i in range(images)]
-
-
-CASES = {
-    "nothing differs": lambda: compare(sample(1, 30)[0], sample(2, 30)[0], QUICK),
-    "scale differs": lambda: compare(sample(1, 30)[0], sample(2, 30, 1.5)[0], QUICK),
-    "both differ": lambda: compare(sample(1, 30)[0], sample(2, 30, 0.7, 0.25)[0], QUICK),
-    "images": lambda: compare(sample(1, 6, images=4), sample(2, 6, 1.6, 0.25, images=4), QUICK),
-}
+from napari_shape_ensembles.words import p_text
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -45,20 +29,6 @@ def explanation(result):
     return explain(result)
 
 
-def numbers(text):
-    return set(NUMBER.findall(text))
-
-
-def known(result):
-    """Numbers of the table as it is shown, p-values of the tests, levels, and counts."""
-    found = numbers(" ".join(cell for row in estimate_rows(result) for cell in row))
-    for test in (result.undulation, result.scale):
-        found |= numbers(f"{test.p_value:.2g} {test.p_error:.1g} {len(test.null)}")
-    counts = (len(result.a), len(result.b), *result.image_counts, *result.unit_counts)
-    # The coverage of intervals, and the lobes of the coarse form.
-    return found | set(map(str, counts)) | {"95", "5"}
-
-
 def test_sentences_have_numbers_of_the_table(result):
     first = headline(result)
     said = [first.opening, first.sentence, first.missed, first.scope, first.formless, scope(result), result.summary()]
@@ -67,6 +37,14 @@ def test_sentences_have_numbers_of_the_table(result):
         assert any(numbers(one.text) for one in statements(result))
     for words in said:
         assert numbers(words) <= known(result), words
+
+
+def test_what_is_named_has_an_interval_without_the_null(result):
+    rows = result.estimates.set_index("quantity")
+    named = {row[0] for row in estimate_rows(result) if row[-1] == "differs"}
+    for name, row in rows.loc[sorted(named)].iterrows():
+        null = 1 if row["kind"] == "ratio" else 0
+        assert not row["low"] <= null <= row["high"], name
 
 
 def test_methods_and_files_have_numbers_of_the_table(result):
@@ -103,3 +81,42 @@ def test_figures_have_numbers_of_the_table(result, explanation):
     assert any("adjusted p" in text for text in texts)
     for text in texts:
         assert numbers(text) <= known(result), text
+
+
+def test_the_command_line_prints_the_numbers_of_the_table(tmp_path):
+    a, b = (sample(seed, 20, size)[0] for seed, size in ((1, 1), (2, 1.5)))
+    for name, side in zip("ab", (a, b), strict=True):
+        write_curves(tmp_path / f"{name}.csv", side)
+    options = ("--set", "landmarks=60", "--set", "rank=10", "--set", "permutations=199")
+    done = run("compare", tmp_path / "a.csv", tmp_path / "b.csv", *options, "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    assert "differ" in done.stdout
+    assert numbers(done.stdout) <= known(compare(a, b, QUICK))
+
+
+def test_an_experiment_says_the_numbers_of_its_contrasts():
+    groups = {"plain": (1, 1.0, 0.0), "larger": (2, 1.5, 0.0), "lobed": (3, 1.0, 0.25)}
+    images = [image for values in groups.values() for image in sample(values[0], 6, *values[1:], images=4)]
+    names = np.repeat([*groups], 4).tolist()
+    design = pd.DataFrame({"image": [image.name for image in images], "group": names})
+    result = experiment(images, design, QUICK)
+    level, found = QUICK.test_level, set()
+    for row in result.table.to_dict("records"):
+        ratios = result.contrast(row["a"], row["b"]).estimates.set_index("quantity")
+        for test, name in (("undulation", "roughness"), ("scale", "size"), ("scale", "elongation")):
+            words = ratio_words(*ratios.loc[name, ["estimate", "low", "high"]])
+            if name != "elongation":
+                assert words == ratio_words(*(row[f"{test}_{end}"] for end in ("effect", "low", "high")))
+            found |= set(words) | {p_text(row[f"{test}_p_adjusted"], level)}
+    for p in result.equivalence(0.1)[["undulation_p_adjusted", "scale_p_adjusted"]].to_numpy().ravel():
+        found |= numbers(p_text(p, level))
+    joint = result.test("group").p_values
+    found |= numbers(f"{p_text(joint.undulation, level)} {p_text(joint.scale, level)} 95 0.8 10 0.2")
+    plans = result.quantities.planning((6, 12))
+    found |= numbers(f"{plans['size'][0]:.2f} {plans['size'][1]:.2f} 6 12 3 4 0.05 {level:g}") | {"1", "2"}
+    said = [*result.overall(), *result.sentences()]
+    assert any("differs" in words for words in said)
+    for words in (*said, result.summary()):
+        assert numbers(words) <= found, words
+    answers = experiment_methods(result, None).partition("Results\n\n")[2].partition("\n\n")[0]
+    assert answers.splitlines() == said

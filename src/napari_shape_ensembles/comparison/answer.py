@@ -49,6 +49,8 @@ _WORDS = {
 }
 # Quantities of each test of which a missed ratio is stated.
 _MISSED = {"scale": ("size", "elongation"), "undulation": ("lobes", "roughness")}
+# Relative width of an interval below which the quantity does not vary, so that nothing can have been missed.
+_NO_WIDTH = 1e-6
 # Columns of a row of the table of estimates that are written together.
 _INTERVAL = ("estimate", "low", "high")
 # What a picture of a quantity shows, if not the quantity itself.
@@ -346,7 +348,7 @@ def missed(comparison: Comparison) -> str:
     for test, own in _MISSED.items():
         for name in () if getattr(comparison, test).rejected else own:
             row = ratios[name]
-            if row["low"] > 0 and isfinite(row["high"]):
+            if row["high"] > row["low"] * (1 + _NO_WIDTH) > 0 and isfinite(row["high"]):
                 _, low, high = _words_of(row)
                 farther = f"up to {high}" if row["high"] * row["low"] >= 1 else f"down to {low}"
                 found.append(f"a ratio of {name} {farther}")

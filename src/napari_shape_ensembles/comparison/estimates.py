@@ -21,7 +21,7 @@ from ..mmd.contrasts import (
     spread_ratio,
 )
 from ..mmd.kernel import KERNELS, Kernel, median_distance, quadratic_forms
-from ..mmd.replicates import mean_kernels
+from ..mmd.replicates import DRAWS, Hypothesis, mean_kernels, replicate_mmd_test
 from ..mmd.two_sample import pooled_mmd_test
 from ..outlines.ensemble import areas_and_perimeters
 from ..shapes.lobes import BANDS
@@ -67,8 +67,9 @@ QUANTITIES = {
     "roughness": "undulation",
     "concavity": "undulation",
 }
-# The distances, which have a part of a test to themselves.
-_DIRECTION, _COARSE = _DISTANCES = ("direction of elongation", "coarse form")
+# The distances, which have a part of a test to themselves, and their kernels: of the direction, that of means.
+_DIRECTION, _COARSE = "direction of elongation", "coarse form"
+_DISTANCES: dict[str, Kernel] = {_DIRECTION: "mean", _COARSE: "energy"}
 # Bands of lobes that belong to the coarse form.
 _COARSE_LOBES = tuple(name for name, band in zip(LOBES, BANDS, strict=True) if band[1] <= COARSE)
 #: Columns of the table.
@@ -87,7 +88,7 @@ _MISSING = np.full(3, np.nan)
 # Descriptors of the convex hull, after those of the bands of lobes.
 _OF_HULL = 2
 # Kernels of a point with itself.
-_ITSELF: dict[Kernel, float] = {"gaussian": 1, "energy": 0}
+_ITSELF: dict[Kernel, float] = {"gaussian": 1, "energy": 0, "mean": 0}
 # Mean distance within samples, in median distances of all, below which these vary by rounding errors only.
 _LEAST_SPREAD = 1e-6
 # Amplitudes of lobes below this, relative to the size of an outline, imply no finer waves.
@@ -122,7 +123,7 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
             continue
         estimate, kind = found.get(name, _MISSING), "distance" if name in _DISTANCES else "ratio"
         if name in _DISTANCES and (points := _points(comparison, name)) is not None:
-            estimate = standardized_distance(points, first, image, seed=seed)
+            estimate = standardized_distance(points, first, image, kernel=_DISTANCES[name], seed=seed)
         rows.append([name, estimate[0], kind, *estimate[1:], *tested.get(name, _MISSING[:2])])
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -149,8 +150,8 @@ def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
 
     The first is that of a permutation test of just this quantity, by its difference in standard errors: it holds under
     unequal spread as well, and its statistic is that of the interval. No adjusted p-value is smaller than that of the
-    test as a whole. The direction of elongation, and over images the coarse form, have the p-values of their parts of
-    the tests.
+    test as a whole. The direction of elongation, and by the small-sample test the coarse form, have the p-values of
+    their parts of the tests.
     """
     image, blocks, settings = comparison.replicates, comparison.blocks, comparison.settings
     first, total, measured = len(comparison.a), len(comparison.t), quantities_of(comparison)
@@ -202,11 +203,18 @@ def _coarse_p_values(comparison: Comparison, quantities: int) -> tuple[float, fl
     The part of the test is about all coordinates, in which finer waves differ too.
     """
     test, settings, points = comparison.undulation, comparison.settings, comparison.components[_COARSE]
-    if comparison.replicates is not None or _COARSE not in test.parts or not points.any():
+    image, first, few = comparison.replicates, len(comparison.a), comparison.decided_by == SMALL_SAMPLE
+    if few or _COARSE not in test.parts or not points.any():
         return p_values(test, (_COARSE,))
+    if image is not None:
+        second = np.arange(int(image.max()) + 1) > image[:first].max()
+        kernels = {"": mean_kernels(points, image, kernel="energy", seed=settings.seed)}
+        options: dict[str, Any] = {"draws": max(settings.permutations, DRAWS), "seed": settings.seed}
+        p = replicate_mmd_test(kernels, Hypothesis(second, comparison.blocks), **options).p_value
+        return p, max(min(quantities * p, 1.0), test.p_value)
     p = pooled_mmd_test(
         {"": points},
-        len(comparison.a),
+        first,
         kernels={"": "energy"},
         permutations=settings.permutations,
         approximate_above=settings.approximate_above or None,
@@ -430,21 +438,27 @@ def _log_deviations(values: Real, image: Index, weights: Real | None = None) -> 
 
 
 def standardized_distance(
-    points: Real, first: int, image: Index | None = None, *, resamples: int = RESAMPLES, seed: int = 0
+    points: Real,
+    first: int,
+    image: Index | None = None,
+    *,
+    kernel: Kernel = "energy",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> Real:
     """Distance of two samples of points (N, d) relative to that within them, with its interval, (3,).
 
     At 1 the samples are as far apart as the points of one sample are from each other (analogous to Cohen's d): the
-    root of the unbiased energy distance over the mean distance within the samples. NaN ends for few curves, or few
-    images. Of more than `MAX_PAIRED` curves a random sample.
+    root of the unbiased energy distance over the mean distance within the samples; with kernel "mean", of the squared
+    distance of the means over their variance. NaN ends for few curves, or few images. Of more than `MAX_PAIRED` curves
+    a random sample.
 
     Notes
     -----
     The square of a random half of the samples and that of the half that is left vary about the observed one by a linear
     part, half their difference, and a quadratic one. Samples of equal distributions vary by the second alone, as under
-    permuted labels; the first is then, with twice its variance, chance that sets these two samples apart, and taken
-    off. What is left of it is proportional to the distance. So every draw implies a distance, with which the observed
-    one would have come of it, and their percentiles are the interval: it holds 0 where a test does not reject.
+    permuted labels, and the first is proportional to the distance. So every draw implies a distance, with which the
+    observed one would have come of it, and their percentiles are the interval: it holds 0 where a test does not reject.
     Percentiles of resamples hold it far more often.
     """
     if image is None and len(points) > MAX_PAIRED:
@@ -454,7 +468,7 @@ def standardized_distance(
     own, total = sizes(first, len(points), image)
     known = min(own, total - own) >= MIN_UNITS
     counts = _halves(own, total, resamples if known else 0, seed)
-    squared, spread = squared_mmd(points, first, counts, image, kernel="energy", seed=seed)
+    squared, spread = squared_mmd(points, first, counts, image, kernel=kernel, seed=seed)
     if spread[0] < _LEAST_SPREAD:
         return np.full(3, np.inf if np.ptp(points, axis=0).any() else 0.0)
     scale, distance = np.sqrt(spread[0]), np.sqrt(max(squared[0], 0))
@@ -462,8 +476,7 @@ def standardized_distance(
         return np.array([distance / scale, np.nan, np.nan])
     one, other = np.split(squared[1:], 2)
     linear, quadratic = (one - other) / 2, (one + other) / 2 - squared[0]
-    excess = 2 * quadratic.var() / max(linear.var(), np.finfo(float).tiny)
-    slope = np.sqrt(max(1 - excess, 0) / max(squared[0], quadratic.std(), np.finfo(float).tiny)) * linear / 2
+    slope = linear / (2 * np.sqrt(max(squared[0], quadratic.std(), np.finfo(float).tiny)))
     rest = np.maximum(squared[0] - quadratic, 0)
     implied = np.where(rest > 0, np.sqrt(slope**2 + rest) - slope, 0)
     return np.array([distance, *percentile_interval(implied, own, total)]) / scale
@@ -510,7 +523,12 @@ def squared_mmd(
     width = median_distance(points, seed)
     if image is None:
         return unbiased(points, counts, first, width, kernel)
-    between = mean_kernels(points, image, kernel=kernel, bandwidth=width).between
+    if kernel == "mean":  # that of distances, as for curves, not of inner products
+        means, squares = (image_means(values, image) / width for values in (points, points**2 / width))
+        squares = squares.sum(axis=1)
+        between = means @ means.T - (squares[:, None] + squares) / 2
+    else:
+        between = mean_kernels(points, image, kernel=kernel, bandwidth=width).between
     return unbiased_of_images(between, counts, sizes(first, len(points), image)[0], kernel)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._types import Real
 from ..words import counted, p_text
+from .answer import ratio_words
 from .border import NOTED, weights_in_words
 from .design import FEW_REPLICATES
 from .engine import HIGHEST_RATE
@@ -85,7 +86,7 @@ def _adjusted_ratios(result: Any, given: Sequence[str]) -> str:
         ratio = result.quantities.slope(quantity, second, hypothesis)
         if ratio.freedom > 0:
             low, high = (float(np.exp(end)) for end in ratio.interval())
-            words += f"; {quantity} ratio {np.exp(ratio.value):.3g}, 95 % interval {low:.3g} to {high:.3g}"
+            words += f"; {_ratio_words(quantity, float(np.exp(ratio.value)), low, high)}"
     return words
 
 
@@ -182,9 +183,10 @@ def _sentence(
         elif differs:
             words.append(f"{what} differs (p = {p_text(p, level)}; {effect})")
         else:
-            missed = max(high, 1 / low) if low > 0 else np.inf
             of = f"of {EFFECTS[test]} " if test == "scale" else ""
-            could = f", a ratio {of}up to {missed:.3g} could have been missed" if np.isfinite(missed) else ""
+            _, least, most = ratio_words(found[f"{test}_effect"], low, high)
+            farther = f"up to {most}" if high * low >= 1 else f"down to {least}"
+            could = f", a ratio {of}{farther} could have been missed" if low > 0 and np.isfinite(high) else ""
             words.append(f"no difference in {what} detected (p = {p_text(p, level)}; {effect}{could})")
     alone = " (for these images only)" if found["permuted"] == "curves" else ""
     if found["decided_by"] == SMALL_SAMPLE:
@@ -194,5 +196,7 @@ def _sentence(
 
 def _ratio_words(quantity: str, ratio: float, low: float, high: float) -> str:
     """State a ratio, with its interval if it is finite."""
-    interval = f", 95 % interval {low:.3g} to {high:.3g}" if np.isfinite(high) else ""
-    return f"{quantity} ratio {ratio:.3g}{interval}"
+    if not np.isfinite(high):
+        return f"{quantity} ratio {ratio_words(ratio)[0]}"
+    words = ratio_words(ratio, low, high)
+    return f"{quantity} ratio {words[0]}, 95 % interval {words[1]} to {words[2]}"

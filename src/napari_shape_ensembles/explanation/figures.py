@@ -194,7 +194,8 @@ FIGURES: dict[str, tuple[Callable[[Explanation], Figure], str]] = {
     ),
     "tests": (
         null_distributions,
-        "MMD of the two images and its null distribution (permuted labels), for every part of the two tests.",
+        "MMD of the two samples and its null distribution (permuted labels), for every part of the two tests, with "
+        "p-values adjusted for the other parts of its test.",
     ),
     "shares": (
         shares,

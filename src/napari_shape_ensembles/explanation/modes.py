@@ -135,7 +135,7 @@ class Modes(Sealed):
         least = max(
             np.log(_MIN_SPREAD_RATIO), _MIN_STANDARD_ERRORS * np.sqrt(sum(1 / (2 * size) for size in self.sizes))
         )
-        return [f"the spread of {b} is {ratio:.2f} times that of {a}"] if abs(np.log(ratio)) >= least else []
+        return [f"{b}'s spread is {ratio:.2f} times {a}'s"] if abs(np.log(ratio)) >= least else []
 
     def _rough_words(self, mode: int) -> list[str]:
         """Wider variation of fine waves makes rougher outlines: stated only if roughness itself differs accordingly."""

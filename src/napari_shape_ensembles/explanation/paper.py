@@ -42,8 +42,8 @@ _SIZE = (
 )
 # Ratios that are not those of geometric means, by what sentences call them.
 _OTHER_RATIOS = {
-    "mean area": ", but for areas of arithmetic means",
-    "varied in size": ", but for the spread of size of standard deviations of its logarithm",
+    "mean area": "for areas of arithmetic means",
+    "varied in size": "for the spread of size of standard deviations of its logarithm",
 }
 _PERMUTED = {
     "replicates": "whole replicates",
@@ -152,8 +152,11 @@ def methods(
         how = "Student's (Welch's) over the means of images"
         if result.permuted == "curves":
             how = "symmetric bootstrap-t over outlines, or Student's (Welch's) for fewer than five"
-        others = "".join(words for phrase, words in _OTHER_RATIOS.items() if phrase in known.sentence)
-        said.append(f"Ratios are those of geometric means{others}; their 95 % intervals are {how}.")
+            how += ", of the spread of size with the quantile of permuted labels" * ("varied in size" in known.sentence)
+            how += ", of the roughness Student's" * any(word in known.sentence for word in ("rougher", "smoother"))
+        others = " and ".join(words for phrase, words in _OTHER_RATIOS.items() if phrase in known.sentence)
+        but = f", but {others}" if others else ""
+        said.append(f"Ratios are those of geometric means{but}; their 95 % intervals are {how}.")
     if known.missed:
         said.append("Differences that could have been missed are the ends of 95 % intervals.")
     said += checks_in_words(result)

@@ -15,7 +15,7 @@ from ..archive import replacing
 from ..comparison import Comparison
 from ..comparison.answer import estimate_headings, estimate_rows, in_one_line, names_of, titles_of
 from ..comparison.quantities import COMPONENTS
-from ..comparison.verdict import ROW_WORDS, TRUTH_TABLE
+from ..comparison.verdict import ROW_WORDS, SMALL_SAMPLE, TRUTH_TABLE
 from ..words import p_text
 from .explain import Explanation
 from .figures import FIGURES, figures, style
@@ -139,26 +139,28 @@ def paragraphs(explanation: Explanation) -> tuple[str, ...]:
     result = explanation.comparison
     a, b = titles_of(result)
     counts = f"{len(result.a)} outlines of {a} and {len(result.b)} of {b} were compared, in {result.a.unit}."
-    exact = result.settings.null == "permutation"
+    settings, few = result.settings, result.decided_by == SMALL_SAMPLE
     if result.permuted != "curves":
-        images = " and ".join(map(str, result.image_counts))
-        rests = (
-            f"Each p-value of this explanation is based on permutations of whole images ({images}), exhaustive if "
-            "they are few"
-        )
-        alone = "Each image has the same weight."
+        images = " and ".join(map(str, result.unit_counts))
+        which = "modes and descriptors" if few else "this explanation"
+        rests = f"P-values of {which} are based on permutations of whole {result.permuted} ({images}), all if few"
+        rests += "; those of quantities on the small-sample test" if few else ""
+        alone = f"{result.permuted.capitalize()} have the same weight."
     else:
         rests = (
-            f"Each p-value {'' if exact else 'of this explanation '}is based on {result.settings.permutations} "
-            f"random permutations (seed {result.settings.seed})"
+            f"P-values of quantities, modes and descriptors are based on {settings.permutations} random permutations "
+            f"(seed {settings.seed})"
         )
+        drawn = dict.fromkeys(len(test.null) for test in (result.scale, result.undulation))
+        if more := [str(count) for count in drawn if count not in (0, settings.permutations)]:
+            rests += f"; those of tests, and of their parts, on {' or '.join(more)}"
         alone = (
             "Outlines are treated as independent here: several images of each sample are more informative than "
             "many outlines of one image."
         )
     method = (
         f"{rests}. The parts of each test, the modes and the descriptors are families; their adjusted p-values hold "
-        f"for the family as a whole, at the level {result.settings.test_level:g}. {alone}"
+        f"for the family as a whole, at the level {settings.test_level:g}. {alone}"
     )
     return (counts, *explanation.sentences(), method)
 
@@ -187,7 +189,8 @@ def _verdict_table(explanation: Explanation) -> Table:
 
 def estimates_table(result: Comparison) -> Table:
     """Return `Comparison.estimates` as a table in words."""
-    title = "Quantities; p-values are those of permutation tests of each, adjusted for the others of the same test"
+    how = "the small-sample test" if result.decided_by == SMALL_SAMPLE else "a permutation test"
+    title = f"Quantities; p-values are those of {how} of each, adjusted for the others of the same test"
     return title, estimate_headings(result), estimate_rows(result)
 
 
