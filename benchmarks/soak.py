@@ -78,9 +78,13 @@ def one_round(viewer, images):
 
 
 def listeners(viewer):
-    """Numbers of callbacks connected to the layer list, the selection and the sliders."""
+    """Number of callbacks connected to the layer list, the selection and the sliders.
+
+    Not those of objects that no longer exist, such as cameras of the grid: napari drops them as it emits the event.
+    """
     groups = (viewer.layers.events, viewer.layers.selection.events, viewer.dims.events)
-    return sum(len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values()))
+    callbacks = (one for group in groups for emitter in (group, *group.emitters.values()) for one in emitter.callbacks)
+    return sum(not isinstance(one, tuple) or one[0]() is not None for one in callbacks)
 
 
 def main():

@@ -142,7 +142,7 @@ def powder(walk):
     walk.click(bench.next, lambda: are_outlined(bench, 2), "look at the outlines")
     walk.click(bench.next, lambda: session.comparison.result is not None, "compare: the row")
     start = time.perf_counter()
-    while session.explanation.headline is None:
+    while session.explanation.headline is None or session.comparison.busy:
         walk.loop(10)
     print(f"{'the sentence, without a click':32} {time.perf_counter() - start:6.2f} s")
     page = bench.pages["Answer"]

@@ -87,6 +87,17 @@ def test_regions_of_nan_are_left_out_and_change_no_object_elsewhere(form):
         segment(holed, ignore="none")
 
 
+def test_proposals_ignore_what_surrounds_a_field_of_view():
+    image, empty = picture(), ~within(of=(110, 110))
+    image[empty] = 0
+    filled = not_image(image).mask
+    for proposal in propose(image):
+        assert not proposal.labels[filled].any()
+        cut = np.unique(proposal.labels[binary_dilation(filled)])
+        whole = np.isin(proposal.labels, cut[1:], invert=True) & (proposal.labels > 0)
+        assert proposal.measures["closed"] == pytest.approx(whole.sum() / (proposal.labels > 0).sum(), abs=0.02)
+
+
 def test_models_learn_beside_regions_of_nan():
     image = spots(rows=6)
     truth = segment(image, method="otsu")
@@ -206,5 +217,6 @@ def test_real_images_have_no_regions_without_data_but_those_with_a_field_of_view
     images += [getattr(skimage.data, name)() for name in names]
     for image in images:
         assert not any(reason.key in ("no data", "corners") for reason in not_image(image).reasons)
-    wheel = np.array(Image.open(Path(skimage.data.__file__).with_name("color.png")))
-    assert {reason.key for reason in not_image(wheel).reasons} == {"no data"}
+    for name in ("color.png", "retina.jpg"):
+        field = np.array(Image.open(Path(skimage.data.__file__).with_name(name)))
+        assert {reason.key for reason in not_image(field).reasons} == {"no data"}

@@ -12,6 +12,7 @@ from image_makers import labels_with_a_fault, segmented, spots
 from napari_shape_ensembles import Settings, segment
 from napari_shape_ensembles.io import read_image
 from napari_shape_ensembles.outlines.reasons import BY_HAND
+from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 
 FAST = Settings(landmarks=50, rank=10, permutations=199)
@@ -400,3 +401,24 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     with qtbot.waitSignal(dock.finished):
         press(queue.save_button, qtbot)
     np.testing.assert_array_equal(read_image(tmp_path / "nuclei.tif").pixels, given)
+
+
+def test_an_inspection_goes_on_while_another_page_of_the_bench_is_shown(model, qtbot, shown):
+    model.add_labels(labels_with_a_fault(1), name="one")
+    bench = shown(Bench(model), 420, 700)
+    bench.show_part("Inspect")
+    task, page = bench.session.inspection, bench.pages["Outlines"].show_tab(1)
+    for ends in (True, False):
+        press(page.run_button, qtbot)
+        bench.show_page(0)
+        qtbot.wait(20)  # by now, the page has left the session
+        assert task.busy
+        if ends:
+            qtbot.waitUntil(lambda: not task.busy)
+            assert task.result is not None
+            assert task.message == ""
+            bench.show_part("Inspect")
+            press(page.chosen.heading, qtbot)
+    bench.hide()
+    qtbot.waitUntil(lambda: not task.busy)
+    assert task.message == "Cancelled."

@@ -93,6 +93,8 @@ _SPECK = 60
 _MAX_CENTRE_DISTANCE, _MAX_LOG_AREA_DIFFERENCE = 0.3, 0.4
 # Increase in edge strength that multiplies a recipe's weight by e.
 _EDGE_GAIN = 0.1
+# Where more than this fraction of an image is empty, objects are not looked for in what it is filled with.
+_MIN_EMPTY = 0.05
 # Number of proposals from which candidates for examples are taken.
 _CANDIDATE_RECIPES = 4
 # Proposals whose objects agree by more than this (F1) are variants of one.
@@ -187,18 +189,20 @@ def ranked_proposals(images: Sequence[ArrayLike], start: Recipe) -> list[Proposa
         For an image that cannot be segmented, identifying it if there are several.
     """
     images = [images[place] for place in places_tried(len(images))]
-    planes = []
+    planes, empty = [], []
     for number, one in enumerate(images, start=1):
         try:
-            planes.append(_plane_to_try(one, start))
+            plane, blank = _plane_to_try(one, start)
+            planes.append(plane)
+            empty.append(blank)
         except ValueError as error:
             raise ValueError(f"image {number} of {len(images)}: {error}" if len(images) > 1 else str(error)) from None
     coarsest = min(-(-max(max(plane.shape) for plane in planes) // _MAX_SIDE_PX), _MAX_FACTOR)
     overviews = [_downsampled(plane, coarsest) for plane in planes]
-    attempt = lowest = _Attempt.at(coarsest, planes, overviews, coarsest)
+    attempt = lowest = _Attempt.at(coarsest, planes, empty, overviews, coarsest)
     least = _MIN_OBJECTS if lowest.mean("closed") > 0 else 1
     for factor in itertools.takewhile(lambda factor: factor < coarsest, (2**power for power in itertools.count())):
-        finer = _Attempt.at(factor, planes, overviews, coarsest)
+        finer = _Attempt.at(factor, planes, empty, overviews, coarsest)
         as_good = finer.score >= lowest.score - _SCORE_MARGIN or lowest.mean("specks") > _MAX_SPECKS
         if as_good and finer.mean_count() >= least:
             attempt = finer
@@ -234,16 +238,25 @@ class _Attempt:
     total: dict[Recipe, float]
 
     @classmethod
-    def at(cls, factor: int, planes: Sequence[NDArray[Any]], overviews: Sequence[Real], coarsest: int) -> "_Attempt":
+    def at(
+        cls,
+        factor: int,
+        planes: Sequence[NDArray[Any]],
+        empty: Sequence[Mask | None],
+        overviews: Sequence[Real],
+        coarsest: int,
+    ) -> "_Attempt":
         """Try the window that is found in the overviews, which are downsampled by `coarsest`."""
-        width = _WINDOW * factor // coarsest
-        both = zip(planes, overviews, strict=True)
-        parts = [_downsampled(plane[_window(plane, overview, width, coarsest)], factor) for plane, overview in both]
+        width, parts, outside = _WINDOW * factor // coarsest, list[Real](), list[Mask | None]()
+        for plane, own, overview in zip(planes, empty, overviews, strict=True):
+            place = _window(plane, own, overview, width, coarsest)
+            parts.append(_downsampled(plane[place], factor))
+            outside.append(None if own is None else _downsampled(own[place], factor) > 0)
         methods = _METHODS[:1] if all(map(_has_two_levels, parts)) else _METHODS
         tried = []
         for number, part in enumerate(parts):
             report("proposing recipes", number, len(parts))
-            tried.append(_all_tried(_Scene.of(part), methods))
+            tried.append(_all_tried(_Scene.of(part, outside[number]), methods))
         scores = [{way: _score(measures) for way, (_, measures, _) in outcomes.items()} for outcomes in tried]
         least = [min(of_image.values(), default=0.0) for of_image in scores]
         total = {
@@ -271,14 +284,15 @@ class _Attempt:
         return sum(int(labels.max()) for labels, *_ in self.found_by_best()) / len(self.parts)
 
 
-def _plane_to_try(image: ArrayLike, recipe: Recipe) -> NDArray[Any]:
-    """Return the gray levels of an image; raise a ValueError if it is constant."""
+def _plane_to_try(image: ArrayLike, recipe: Recipe) -> tuple[NDArray[Any], Mask | None]:
+    """Return the gray levels of an image, and where much of it is empty; raise a ValueError if it is constant."""
     pixels = unmasked(image, "the image")
-    plane = gray_plane(ignored_parts(pixels, recipe.ignore).filled(pixels), recipe.channel)
+    ignored = ignored_parts(pixels, recipe.ignore)
+    plane, empty = gray_plane(ignored.filled(pixels), recipe.channel), ignored.mask[ignored.window]
     lowest, highest = float(plane.min()), float(plane.max())  # in double precision, as they are segmented
     if lowest == highest:
         raise ValueError(f"every pixel is {lowest:g}: objects cannot be told from background")
-    return plane
+    return plane, empty if empty.mean() > _MIN_EMPTY else None
 
 
 def reason_not_tried(image: ArrayLike, recipe: Recipe) -> str:
@@ -453,7 +467,7 @@ def _all_tried(scene: "_Scene", methods: Sequence[dict[str, Any]]) -> dict[Recip
     common = {(way.objects, way.background): way for way in ways}
     heights = dict(zip(common, over_blocks(lambda way: _heights(scene, way), common.values()), strict=True))
     found = dict(
-        zip(ways, over_blocks(lambda way: _mask(heights[way.objects, way.background], way), ways), strict=True)
+        zip(ways, over_blocks(lambda way: _mask(scene, heights[way.objects, way.background], way), ways), strict=True)
     )
     whole = [(replace(way, split_touching="none"), *mask) for way, mask in found.items() if mask is not None]
     tried = _measured(scene, whole, {})
@@ -494,13 +508,14 @@ def _heights(scene: "_Scene", way: Recipe) -> tuple[Real, float, float] | None:
         return None
 
 
-def _mask(heights: tuple[Real, float, float] | None, way: Recipe) -> tuple[Real, Mask] | None:
+def _mask(scene: "_Scene", heights: tuple[Real, float, float] | None, way: Recipe) -> tuple[Real, Mask] | None:
     if heights is None:
         return None
     values, zero, unit = heights
     try:
         refuse_wider(way, values.shape)
-        return values, cleaned(above_threshold(values, zero, unit, way), way)
+        mask = cleaned(above_threshold(values, zero, unit, way), way)
+        return values, mask if scene.outside is None else mask & ~scene.outside
     except ValueError:  # too few pixels, or gray levels for several classes
         return None
 
@@ -542,8 +557,8 @@ def _downsampled(plane: NDArray[Any], factor: int) -> Real:
     return blocks.mean(axis=(1, 3), dtype=np.float64)
 
 
-def _window(plane: NDArray[Any], overview: Real, width: int, factor: int) -> tuple[slice, slice]:
-    """Window with the strongest edges, clipped so that no single edge dominates.
+def _window(plane: NDArray[Any], empty: Mask | None, overview: Real, width: int, factor: int) -> tuple[slice, slice]:
+    """Window with the strongest edges where it is not empty, clipped so that no single edge dominates.
 
     It is found in an overview, the plane downsampled by `factor`; its width is in pixels of the overview.
     """
@@ -552,6 +567,8 @@ def _window(plane: NDArray[Any], overview: Real, width: int, factor: int) -> tup
     if (height, width) == overview.shape:
         return np.s_[:, :]
     edges = ndimage.gaussian_gradient_magnitude(overview, 2.0)
+    if empty is not None:
+        edges[_downsampled(empty, factor) > 0] = 0
     sums = np.pad(np.minimum(edges, np.percentile(edges, 99)).cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
     within = sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width] + sums[:-height, :-width]
     row, column = (int(place) * factor for place in np.unravel_index(within.argmax(), within.shape))
@@ -562,20 +579,22 @@ def _window(plane: NDArray[Any], overview: Real, width: int, factor: int) -> tup
 class _Scene:
     """Part of an image that recipes are tried on.
 
-    `levels` are the normalized ranks of its gray levels, `squares` their squares, and `edges` those of the gradient.
+    `levels` are the normalized ranks of its gray levels, `squares` their squares, `edges` those of the gradient, and
+    `outside` is where it is empty.
     """
 
     part: Real
     levels: Real
     squares: Real
     edges: Real
+    outside: Mask | None = None
 
     @classmethod
-    def of(cls, part: Real) -> "_Scene":
+    def of(cls, part: Real, outside: Mask | None = None) -> "_Scene":
         values = (part - part.min()) / (np.ptp(part) or 1.0)
         levels = _ranks(ndimage.gaussian_filter(values, 1.0))
         # Of the ranks, whose edges are as strong around dim objects as around bright ones.
-        return cls(part, levels, levels**2, _ranks(ndimage.gaussian_gradient_magnitude(levels, 2.0)))
+        return cls(part, levels, levels**2, _ranks(ndimage.gaussian_gradient_magnitude(levels, 2.0)), outside)
 
 
 def _ranks(values: Real) -> Real:
@@ -605,6 +624,8 @@ def _object_measures(scene: _Scene, labels: Labels) -> dict[str, Real]:
     at_border = np.zeros(count + 1, dtype=bool)
     for side in (labels[0], labels[-1], labels[:, 0], labels[:, -1]):
         at_border[side] = True
+    if scene.outside is not None:
+        at_border[labels[extreme_nearby(scene.outside, 1)]] = True
     next_to = extreme_nearby(labels, 1)  # background pixels are assigned to one of the objects next to them
     rim = np.flatnonzero(next_to != extreme_nearby(labels, 1, np.minimum))
     inside = labels.ravel()[rim]

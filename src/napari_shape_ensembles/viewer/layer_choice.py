@@ -8,18 +8,13 @@ from qtpy.QtCore import QSignalBlocker
 from .offered import ChosenLayer
 from .panels.widgets import NarrowList
 
+Listed = Callable[[], Sequence[Layer]]
+
 
 class LayerChoice(NarrowList):
     """A combo box of layers, of `layers` if given; if `nothing` is given, it is the first entry, for "no layer"."""
 
-    def __init__(
-        self,
-        layer: ChosenLayer,
-        tooltip: str,
-        *,
-        nothing: str = "",
-        layers: Callable[[], Sequence[Layer]] | None = None,
-    ) -> None:
+    def __init__(self, layer: ChosenLayer, tooltip: str, *, nothing: str = "", layers: Listed | None = None) -> None:
         super().__init__(tooltip)
         self._layer, self._nothing, self._layers = layer, nothing, layers or layer.offered
         self.currentIndexChanged.connect(lambda _: layer.choose(self.currentData()))

@@ -54,6 +54,7 @@ class ChosenLayer(LayerListFollower):
         super().__init__(viewer)
         self._accepts, self._optional = accepts, optional
         self._chosen: Callable[[], Layer | None] = lambda: None
+        self.is_automatic = True  #: whether the layer was not chosen by the user
 
     def offered(self) -> list[Layer]:
         """Return the layers that can be chosen, in list order."""
@@ -64,7 +65,8 @@ class ChosenLayer(LayerListFollower):
         layer = self._chosen()
         return layer if layer is not None and layer in self._layers and self._accepts(layer) else None
 
-    def choose(self, layer: Layer | None) -> None:
+    def choose(self, layer: Layer | None, *, automatically: bool = False) -> None:
+        self.is_automatic = automatically
         self._chosen = weakref.ref(layer) if layer is not None else lambda: None
         self.changed.emit()
 
@@ -74,8 +76,8 @@ class ChosenLayer(LayerListFollower):
             chosen = self.chosen()
             if chosen is None and not self._optional:
                 offered, active = self.offered(), self._layers.selection.active
-                chosen = active if active in offered else next(iter(offered), None)
-            self.choose(chosen)
+                chosen, self.is_automatic = active if active in offered else next(iter(offered), None), True
+            self.choose(chosen, automatically=self.is_automatic)
 
 
 class ComparedLayers(LayerListFollower):

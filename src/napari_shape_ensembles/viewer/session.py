@@ -61,6 +61,7 @@ class Session:
             changed.connect(self._veil_curves, check_nargs=False)
         self._open_pages: list[object] = []  # an entry for each open page, see `attach`
         self._pages = Counter[Task[Any]]()
+        self._left: set[Task[Any]] = set()  # tasks without a page that finish their run
 
     @classmethod
     def of(cls, viewer: ViewerModel) -> "Session":
@@ -97,19 +98,30 @@ class Session:
             begin_compiling()  # once per installation, while the user looks at the images
             self._slider_ranges.connect_events()
         self._pages.update(tasks)
+        self._left -= {*tasks}
         self.choices.design.connect_events()
         for task in tasks:
             task.activate()
 
     def detach(self, *tasks: Task[Any], by: object = None) -> None:
-        """Unregister a closed page: tasks without a page stop; the last one disconnects the session from the viewer."""
+        """Unregister a closed page: the last one disconnects the session from the viewer, and cancels all work.
+
+        Tasks without a page stop, once they have finished their run: another page of the bench is shown meanwhile.
+        """
         self._open_pages.remove(by)
         self._pages.subtract(tasks)
         for task in tasks:
             if not self._pages[task]:
-                task.deactivate()
+                self._left.add(task)
+                task.changed.connect(self._deactivate_left, check_nargs=False, unique=True)
+        self._deactivate_left()
         if not self._open_pages:
             self.deactivate()
+
+    def _deactivate_left(self) -> None:
+        for task in [one for one in self._left if not one.busy]:
+            self._left.remove(task)
+            task.deactivate()
 
     def deactivate(self) -> None:
         """Cancel all work, and disconnect from all events."""

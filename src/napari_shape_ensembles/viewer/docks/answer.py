@@ -31,7 +31,6 @@ from ..panels.widgets import (
     picked_group_notice,
     row,
     scrolling,
-    single_shot_timer,
     tip,
     wrapped_label,
 )
@@ -102,12 +101,6 @@ class AnswerPage(TaskPage):
         of_pair = self.pair, self.suspects, self.verdict, self.checks, self.row, self.color_by, self.paper, self.numbers
         parts = results.message, self._place_of_groups, *of_pair, self.of_reference, self.settings
         self.scroll = scrolling(self, self.buttons(), *state, *parts)
-        self._note_scroll_timer, self._result_scroll_timer = (
-            single_shot_timer(self, partial(self.scroll.ensureWidgetVisible, part))
-            for part in (results.message, self.verdict)
-        )
-        self._settings_timer = single_shot_timer(self, self._scroll_to_settings)
-        self._reference_timer = single_shot_timer(self, self._scroll_to_reference)
         self.bind(self.settings_form, "settings")
         self.link(task.message_posted, results.show_note)
         self.link(task.recolored, self.show_result)
@@ -128,7 +121,7 @@ class AnswerPage(TaskPage):
         self.color_by.changed.connect(task.set_coloring)
         self.verdict.picture.chosen.connect(self._show_curve)
         self.paper.clicked.connect(self._ask_for_folder)
-        results.note_shown.connect(self._note_scroll_timer.start)
+        results.note_shown.connect(partial(self.scroll.scroll_to, results.message))
         results.help.clicked.connect(self.explain)
         results.explore.clicked.connect(self.curve_window.open)
         results.check.clicked.connect(task.check_robustness)
@@ -139,8 +132,7 @@ class AnswerPage(TaskPage):
 
     def show_settings(self) -> None:
         """Unfold and show the form."""
-        self.settings.fold(False)
-        self._settings_timer.start()  # once it is laid out
+        self.scroll.scroll_to(self.settings)
 
     def _show_reference(self) -> None:
         """Unfold the reference, if there is one, and watch whether its result goes out of date."""
@@ -151,15 +143,7 @@ class AnswerPage(TaskPage):
 
     def _ask_reference(self) -> None:
         """Unfold the reference, or where one is made; below a result it is hidden until then."""
-        self.of_reference.fold(False)
-        self.of_reference.show()
-        self._reference_timer.start()  # once it is laid out
-
-    def _scroll_to_settings(self) -> None:
-        self.scroll.verticalScrollBar().setValue(self.settings.y())
-
-    def _scroll_to_reference(self) -> None:
-        self.scroll.verticalScrollBar().setValue(self.of_reference.y())
+        self.scroll.scroll_to(self.of_reference)
 
     def show_result(self) -> None:
         """Show the result, its origin, and the actions on it."""
@@ -216,7 +200,7 @@ class AnswerPage(TaskPage):
         if task.is_new_result and not task.busy:
             task.is_new_result = False
             if not several:  # else the table of contrasts is read first
-                self._result_scroll_timer.start()
+                self.scroll.scroll_to(self.verdict)
 
     def _show_missing_curves(self) -> None:
         """Offer to add curves again whose layers were deleted."""

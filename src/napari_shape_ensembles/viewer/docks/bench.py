@@ -172,8 +172,7 @@ class Bench(Page):
         if self.next.hasFocus() and is_off:  # else it would move to where a key may close the dock
             self.headings[self.step].setFocus()
         self.next.setEnabled(not is_off)
-        self.reason.setText(reason)
-        self.reason.setVisible(bool(reason))
+        self.reason.show_text(reason)
 
     @property
     def _is_single(self) -> bool:

@@ -24,7 +24,6 @@ from ..panels.widgets import (
     form,
     menu_button,
     scrolling,
-    single_shot_timer,
     tip,
     wrapped_label,
 )
@@ -67,8 +66,8 @@ class SegmentCurves(TaskPage):
             "Use as labels", "Treat each value as an object instead of segmenting; the image is not changed"
         )
         self.classes = Notice("Compare classes", "The components of the two classes become the two groups")
-        self.labels.button.clicked.connect(self._use_labels)
-        self.classes.button.clicked.connect(self._compare_classes)
+        self.labels.button.clicked.connect(lambda: task.use_as_labels())
+        self.classes.button.clicked.connect(lambda: task.use_as_labels(classes_apart=True))
         self.sizes = SizeHistogram()
         self.planes = QCheckBox("&All planes of the stack")
         self.planes.setToolTip("Segment every plane along the sliders independently; off: only the shown plane.")
@@ -92,7 +91,6 @@ class SegmentCurves(TaskPage):
         self.examples = Section("By example", self.by_example)
         ways = self.other_ways, self.examples, self.settings
         self.scroll = scrolling(self, top, *found, *state, *ways)
-        self._settings_timer = single_shot_timer(self, self._scroll_to_settings)
         self.bind(self.form, "recipe")
         self.link(task.image.changed, self.layer.refresh)
         self.link(self.session.design.changed, self._choose_image)
@@ -115,7 +113,7 @@ class SegmentCurves(TaskPage):
     def attach(self) -> None:
         """Begin with the active layer."""
         if (active := self.session.choices.layers.selection.active) in self._images():
-            self.segmentation.image.choose(active)
+            self.segmentation.image.choose(active, automatically=True)
         self._choose_image()
         super().attach()
 
@@ -123,14 +121,8 @@ class SegmentCurves(TaskPage):
         """Choose an image that is offered, and update the list of these."""
         image, offered = self.segmentation.image, self._images()
         if image.chosen() is not None and image.chosen() not in offered:
-            image.choose(offered[0])
+            image.choose(offered[0], automatically=True)
         self.layer.refresh()
-
-    def _use_labels(self) -> None:
-        self.segmentation.use_as_labels()
-
-    def _compare_classes(self) -> None:
-        self.segmentation.use_as_labels(classes_apart=True)
 
     def _open_review(self) -> None:
         """Inspect the objects found in the image, in the review queue."""
@@ -151,11 +143,7 @@ class SegmentCurves(TaskPage):
 
     def show_settings(self) -> None:
         """Unfold and show the form."""
-        self.settings.fold(False)
-        self._settings_timer.start()  # once it is laid out
-
-    def _scroll_to_settings(self) -> None:
-        self.scroll.verticalScrollBar().setValue(self.settings.y())
+        self.scroll.scroll_to(self.settings)
 
     def show_result(self) -> None:
         """Show the numbers of the preview, and the outcome of the last run."""
@@ -181,7 +169,7 @@ class SegmentCurves(TaskPage):
             rest = []
         if doubt := self.session.proposing.doubt:
             rest = [f"⚠ {doubt}"]
-        self.count.setText("<br>".join(words))
+        self.count.show_text("<br>".join(words))
         more = [f"… and {len(found) - _MAX_LISTED} more, in the tooltip"] if len(found) > _MAX_LISTED else []
         self.verdict.setText("<br>".join(map(escape, [*found[:_MAX_LISTED], *more, *rest])))
         self.verdict.setDisabled(task.is_preview_pending)  # it refers to the previous outlines
@@ -195,13 +183,11 @@ class SegmentCurves(TaskPage):
         counted_above = [] if preview is None else account_of(preview.left_out, preview.filled)
         lines = (task.message or task.preview_error).splitlines()
         said = "\n".join(line for line in lines if line not in counted_above)
-        self.message.setText("" if said in found[:_MAX_LISTED] else said)  # a failure of the preview is in the verdict
+        self.message.show_text("" if said in found[:_MAX_LISTED] else said)  # else in the verdict
         segmented = task.image.chosen() is not None  # else there are labels or curves alone
         several = len({*self._images(), *self.session.design.free()}) > 1
         self._top.setRowVisible(self.layer, segmented and several)
         self.sizes.setVisible(segmented and preview is not None)
-        for label in (self.count, self.message):
-            label.setVisible(bool(label.text()))
         self._offer_proposals()
 
     def _offer_proposals(self) -> None:
@@ -216,10 +202,12 @@ class SegmentCurves(TaskPage):
 
 
 def _images_to_choose(session: Session, alone: bool) -> list[Layer]:
-    """Return the images that can be chosen: in the bench, those that are compared, if any are."""
-    offered, design = session.segmentation.image.offered(), session.design
+    """Return the images that can be chosen: in the bench, those that are compared, if any are, and a chosen one."""
+    image, design = session.segmentation.image, session.design
+    offered, own = image.offered(), [] if image.is_automatic else [image.chosen()]
     groups = () if alone or not all(design.sides()) else design.groups().values()
-    return [layer for layer in chain(*groups) if layer in offered] or offered
+    compared = [layer for layer in chain(*groups) if layer in offered]
+    return [*dict.fromkeys([*compared, *filter(None, own)])] if compared else offered
 
 
 def verdict_lines(verdict: Verdict) -> tuple[list[str], list[str]]:

@@ -120,8 +120,7 @@ class StudyPage(TaskPage):
         count = sum(map(len, study.excluded(study.choices.design.sides())))
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
         self.run_button.setVisible(self.stale.isHidden())  # not beside *Run again*
-        self.answer.setText(study.answer)
-        self.answer.setVisible(bool(study.answer))
+        self.answer.show_text(study.answer)
         if self._plot_state() != self._drawn_state:
             if not study.running:
                 self.redraw()

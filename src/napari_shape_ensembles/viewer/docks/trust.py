@@ -40,9 +40,7 @@ class TrustPage(TaskPage):
         self.attach()
 
     def _show_position(self) -> None:
-        words = self.session.position.sentence
-        self.position.setText(words)
-        self.position.setVisible(bool(words))
+        self.position.show_text(self.session.position.sentence)
 
     def show_result(self) -> None:
         self.session.position.run_once()
@@ -51,10 +49,8 @@ class TrustPage(TaskPage):
         first, *others = [""] if result is None else [*result.statements(), *filter(None, [result.note])]
         self.sentence.setText(f"{first[:1].upper()}{first[1:]}.")
         self.sentence.setVisible(result is not None)
-        self.exceptions.setText("\n".join(f"• {words[0].upper()}{words[1:]}." for words in others))
-        self.exceptions.setVisible(bool(others))
-        self.message.setText(self.task.message or (_WHAT if result is None else ""))
-        self.message.setVisible(bool(self.message.text()) and not self.busy)
+        self.exceptions.show_text("\n".join(f"• {words[0].upper()}{words[1:]}." for words in others))
+        self.message.show_text("" if self.busy else self.task.message or (_WHAT if result is None else ""))
         self.picture.show_study(result)
         self.picture.setVisible(result is not None)
         # Not beside *Run again*, but after a cancelled run, which leaves a partial result.
@@ -64,7 +60,6 @@ class TrustPage(TaskPage):
         archetypes = [] if result is None else [one.case for one in result.choices if one.name == "archetype"]
         if result is not None and archetypes and {*archetypes} == {result.used.case}:  # tried, with the same row
             doubts = [words for words in doubts if "in two ways" not in words]
-        self.notes.setText("\n".join(doubts))
-        self.notes.setVisible(bool(doubts))
+        self.notes.show_text("\n".join(doubts))
         for part in (self.position, self.notes):  # they are about the answer, which may be out of date
             part.setEnabled(self.comparison.state != "stale")

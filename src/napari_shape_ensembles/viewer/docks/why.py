@@ -1,6 +1,5 @@
 """The page *Why* of the bench: what a difference consists of, and the learned shape space."""
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from ...explanation.swaps import swap_sentences
 from ..explaining import same_data
 from ..panels.explanation import ExplanationPanel
 from ..panels.shape_explorer import ShapeExplorer
-from ..panels.widgets import Section, button, column, scrolling, single_shot_timer, wrapped_label
+from ..panels.widgets import Section, button, column, scrolling, wrapped_label
 from ..session import Session
 from .base import PairChoice, TaskPage
 
@@ -61,7 +60,6 @@ class WhyPage(TaskPage):
         above = self.pair, self.reason, self.compare, self.stale, self.buttons(), self.step, self.progress, self.panel
         parts = *above, self.folded_explorer, self.folded_control, self.save_report, self.status
         self.scroll = scrolling(self, *parts)
-        self._control_timer = single_shot_timer(self, partial(self.scroll.ensureWidgetVisible, self.controlled))
         self.attach()
 
     def _show_mode(self, mode: int) -> None:
@@ -97,15 +95,14 @@ class WhyPage(TaskPage):
         for part in (self.folded_explorer, self.panel):
             part.setVisible(compared)
         self.run_button.setVisible(compared and explanation is None and not task.busy)
-        self.status.setText(task.message)
-        self.status.setVisible(bool(task.message))
+        self.status.show_text(task.message)
         self.save_report.setVisible(explanation is not None)
         self.save_report.setEnabled(not task.busy)
         self.folded_control.setVisible(explanation is not None)
         self.control.setEnabled(not task.busy)
         swapped = swap_sentences(task.swaps, explanation.comparison.names) if explanation and task.swaps else ()
         if swapped and task.swaps is not self._swaps:  # below the fold
-            self._control_timer.start()
+            self.scroll.scroll_to(self.controlled)
         self._swaps = task.swaps
         self.controlled.show_text("\n".join(swapped))
         self._fill_unfolded()

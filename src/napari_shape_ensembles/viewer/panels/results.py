@@ -64,8 +64,7 @@ class ResultsPanel(QWidget):
 
     def show_note(self, sentence: str, tooltip: str = "") -> None:
         """Show a message about a saved file below the result; an empty one hides the label."""
-        self.message.setText(sentence)
-        self.message.setVisible(bool(sentence))
+        self.message.show_text(sentence)
         self.message.setToolTip(tip(tooltip))
         if sentence:
             self.note_shown.emit()

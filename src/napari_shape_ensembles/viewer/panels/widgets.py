@@ -75,6 +75,22 @@ class ScrollColumn(QScrollArea):
         page.installEventFilter(self)
         # Fit again once the nested layouts are updated: until then their size hints are out of date.
         self._fit_timer = single_shot_timer(self, self.fit)
+        self._part = page
+        self._part_timer = single_shot_timer(self, self._show_part)
+
+    def scroll_to(self, part: QWidget) -> None:
+        """Scroll to a part of the page, once it is laid out; a section is unfolded, and shown from its heading."""
+        self._part = part
+        if isinstance(part, Section):
+            part.fold(False)
+            part.show()
+        self._part_timer.start()
+
+    def _show_part(self) -> None:
+        if isinstance(self._part, Section):
+            self.verticalScrollBar().setValue(self._part.y())
+        else:
+            self.ensureWidgetVisible(self._part)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Refit when the size hint of the page may have changed."""
