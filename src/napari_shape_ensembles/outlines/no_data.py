@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
-from skimage.measure import EllipseModel, approximate_polygon, find_contours
 
 from .._types import Mask, Real
 from .methods import NEIGHBOURS, extreme_nearby
@@ -209,6 +208,8 @@ def _is_polygon(field: Mask) -> bool:
 
 
 def _is_ellipse(border: Mask) -> bool:
+    from skimage.measure import EllipseModel  # slow to import
+
     points = np.argwhere(border)[:, ::-1].astype(np.float64)
     if len(points) < _MIN_BORDER_PX:
         return False
@@ -235,6 +236,8 @@ def _sides(part: Mask, tolerance: float) -> Iterator[tuple[Real, Real]]:
 
 
 def _sides_in(own: Mask, place: Place, shape: tuple[int, ...], tolerance: float) -> Iterator[tuple[Real, Real]]:
+    from skimage.measure import approximate_polygon, find_contours  # slow to import
+
     corner, last = np.array([one.start for one in place], dtype=np.float64), np.array(shape) - 1.0
     for contour in find_contours(np.pad(own, 1).astype(np.float32), 0.5):
         if len(contour) < _MIN_SIDE_PX:
