@@ -13,7 +13,7 @@ from real_data import PAIRS, steel
 from theme import BOTH
 
 from napari_shape_ensembles import compare, explain, resynthesis
-from napari_shape_ensembles.comparison.answer import differing, in_one_line
+from napari_shape_ensembles.comparison.answer import differing, estimate_headings, estimate_rows, in_one_line
 from napari_shape_ensembles.comparison.quantities import COMPONENTS
 from napari_shape_ensembles.explanation.figures import figures, style
 from napari_shape_ensembles.samples import simulated_fields, simulated_rolling, simulated_sieving, simulated_treatment
@@ -58,6 +58,7 @@ def measured_pair(pair, *, drawn):
         "scale": result.scale.p_value,
         "parts": {name: part.p_value for name, part in {**result.undulation.parts, **result.scale.parts}.items()},
         "sentences": list(found.sentences()),
+        "estimates": [list(row) for row in (estimate_headings(result), *estimate_rows(result))],
         "shares": dict(zip(COMPONENTS, map(float, found.components.share), strict=True)) if parts else {},
         "descriptors": dict(zip(descriptors.names, map(float, descriptors.adjusted), strict=True)),
         "swaps": [

@@ -1,6 +1,7 @@
 """Every number that is said of a difference is one of the table of estimates, of the two tests, or a count."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 
 from command_line import run
 from known_numbers import CASES, QUICK, known, numbers, sample
-from napari_shape_ensembles import compare, experiment, explain
+from napari_shape_ensembles import compare, experiment, explain, samples
 from napari_shape_ensembles.comparison.answer import estimate_rows, ratio_words, scope, statements
 from napari_shape_ensembles.explanation.figures import component_distributions, typical_figure
 from napari_shape_ensembles.explanation.headline import headline
@@ -17,6 +18,8 @@ from napari_shape_ensembles.explanation.report import paragraphs, report_html, t
 from napari_shape_ensembles.io import write_curves
 from napari_shape_ensembles.io.results import comparison_json
 from napari_shape_ensembles.words import p_text
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -120,3 +123,35 @@ def test_an_experiment_says_the_numbers_of_its_contrasts():
         assert numbers(words) <= found, words
     answers = experiment_methods(result, None).partition("Results\n\n")[2].partition("\n\n")[0]
     assert answers.splitlines() == said
+
+
+def close_to(found, expected):
+    """Whether each number has a close one among others: the last digits of some differ between processors."""
+    values = np.array([float(one) for one in expected])
+    return all((np.abs(values - float(one)) <= np.maximum(0.05 * np.abs(values), 0.03)).any() for one in found)
+
+
+def test_the_readme_has_the_numbers_of_its_example():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = text.partition("```text\n")[2].partition("```")[0]
+    a, b = samples.powder_outlines().ensembles()
+    for name in (a.name, b.name):
+        assert name in shown
+        shown = shown.replace(name, "")
+    assert close_to(numbers(shown), known(compare(a, b)))
+
+
+def test_the_gallery_has_numbers_of_its_tables():
+    """Its outlines are not all part of the repository: what was measured is stored with the table of each pair."""
+    pairs = json.loads((ROOT / "docs" / "results" / "gallery.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "evidence" / "gallery.md").read_text(encoding="utf-8")
+    for pair in pairs.values():
+        headings, *rows = pair["estimates"]
+        listed = numbers(" ".join(cell for row in rows for cell in row)) | {"95", "5"}
+        for of in ("undulation", "scale"):
+            listed |= numbers(p_text(pair[of], QUICK.test_level))
+        for words in pair["sentences"]:
+            assert words in page
+            for name in headings[1].split(" over "):
+                words = words.replace(name, "")
+            assert "modes of form" in words or "of the outline" in words or numbers(words) <= listed, words

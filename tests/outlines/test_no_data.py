@@ -217,5 +217,6 @@ def test_real_images_have_no_regions_without_data_but_those_with_a_field_of_view
     images += [getattr(skimage.data, name)() for name in names]
     for image in images:
         assert not any(reason.key in ("no data", "corners") for reason in not_image(image).reasons)
-    wheel = np.array(Image.open(Path(skimage.data.__file__).with_name("color.png")))
-    assert {reason.key for reason in not_image(wheel).reasons} == {"no data"}
+    for name in ("color.png", "retina.jpg"):
+        field = np.array(Image.open(Path(skimage.data.__file__).with_name(name)))
+        assert {reason.key for reason in not_image(field).reasons} == {"no data"}

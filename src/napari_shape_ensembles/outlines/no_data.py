@@ -34,6 +34,8 @@ _MIN_AT_EDGE = 0.005
 _MIN_FIELD, _MIN_REACH, _MAX_FIELD_SIDES, _MAX_MISFIT = 0.3, 0.6, 8, 0.01
 # Half width of the square by which regions are opened.
 _OPENING_PX = 2
+# Fraction of the border of a field of view that lies on the ellipse: cameras mark its orientation by a tab.
+_MIN_ON_ELLIPSE = 0.85
 # Outlines longer than this times that of the rectangle around them are no such form; fewest pixels of an ellipse.
 _MAX_RAGGED, _MIN_BORDER_PX = 2.5, 50
 # Of what is beside a region, at most this fraction has its color; and the step in gray level beside it is at least this
@@ -215,7 +217,7 @@ def _is_ellipse(border: Mask) -> bool:
     if not ellipse:
         return False
     limit = max(_MAX_MISFIT * min(ellipse.axis_lengths), 1.5)
-    return bool(np.quantile(np.abs(ellipse.residuals(points)), 0.95) <= limit)
+    return bool(np.quantile(np.abs(ellipse.residuals(points)), _MIN_ON_ELLIPSE) <= limit)
 
 
 def _are_corners(part: Mask, tolerance: float = 1.5) -> bool:
