@@ -5,6 +5,9 @@
 Each round opens the bench on two images, looks at the outlines, compares, changes the coloring, selects curves, visits
 every page, cancels a run, deletes a layer, compares again and closes the bench. The first rounds fill caches; growth
 is counted from the fifth on.
+
+Memory grows by about 4 MB a round as napari 0.9.2 keeps the cells of a grid that it has drawn, with or without this
+package: nine cells a round, of 3600 Python objects each.
 """
 
 import argparse
