@@ -590,7 +590,7 @@ def test_the_automatic_method_uses_one_recipe_for_all_images(tmp_path, images):
     said = next(line for line in done.stderr.splitlines() if "one recipe" in line)
     assert "the best of several tried on 2 images" in said
     assert "dark" in said
-    assert all(f"{name}.tif: 16 curves" in done.stderr for name in ("one", "two"))
+    assert all(f"{name}.tif: 16 curves" in done.stderr for name in ("one", "two")), done.stderr
     recipe = Comparison.load(tmp_path / "r" / "result.comparison.npz").inputs.recipe
     assert recipe["objects"] == "dark"
     assert parameters_of(Outlines)["method"].shown(recipe["method"]) in said

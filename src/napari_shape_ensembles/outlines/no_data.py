@@ -18,6 +18,8 @@ from .recipe import Place
 _MIN_FRACTION, _MIN_PX, _MAX_REGIONS = 0.001, 40, 60
 # What is left is an image if at most this fraction of it is as flat: else it is a mask, a drawing, or clipped.
 _MAX_FLAT = 0.25
+# ... and at most this fraction equals its neighbors on both sides along a row or a column, as in a drawn gradient.
+_MAX_EVEN = 0.8
 # Colors that differ by less than this fraction of the range are one after compression.
 _COMPRESSED = 0.0125
 # Corners of polygons deviate from their outline by at most this many pixels, without and with compression.
@@ -75,12 +77,14 @@ def no_data(levels: NDArray[np.float32]) -> tuple[Mask, Mask]:
     if not levels.size:
         return empty, corners
     flat = extreme_nearby(levels, 1) == extreme_nearby(levels, 1, np.minimum)
+    repeated = [ndimage.convolve1d(levels, [1, -1], axis=axis) == 0 for axis in (0, 1)]
+    even = np.any([one & np.roll(one, 1, axis=axis) for axis, one in enumerate(repeated)], axis=0)
     colors, counts = np.unique(levels[flat], return_counts=True)
     for place in np.argsort(-counts)[:3]:
         if counts[place] < _least(levels) / 4:
             break
         for tolerance in _TOLERANCE_PX:
-            found, at_corners = _of_color(levels, colors[place], tolerance, flat & ~(empty | corners))
+            found, at_corners = _of_color(levels, colors[place], tolerance, flat & ~(empty | corners), even)
             if found.any():
                 empty |= found
             if at_corners.any():
@@ -94,7 +98,9 @@ def _least(levels: NDArray[np.floating]) -> float:
     return max(_MIN_FRACTION * levels.size, _MIN_PX)
 
 
-def _of_color(levels: NDArray[np.float32], color: np.float32, tolerance: float, flat: Mask) -> tuple[Mask, Mask]:
+def _of_color(
+    levels: NDArray[np.float32], color: np.float32, tolerance: float, flat: Mask, even: Mask
+) -> tuple[Mask, Mask]:
     """Regions of a color, and corners."""
     alike = np.abs(levels - color) <= tolerance
     empty, corners = np.zeros((2, *levels.shape), dtype=bool)
@@ -108,7 +114,8 @@ def _of_color(levels: NDArray[np.float32], color: np.float32, tolerance: float, 
         return empty, corners
     labels = (np.cumsum(is_large) * is_large)[labels]
     regions = labels > 0
-    if np.count_nonzero(flat & ~regions) > _MAX_FLAT * np.count_nonzero(~regions):
+    left = np.count_nonzero(~regions)
+    if any(np.count_nonzero(one & ~regions) > most * left for one, most in ((flat, _MAX_FLAT), (even, _MAX_EVEN))):
         return empty, corners
     around = _around_field(levels, color, tolerance, regions)
     if around is not None:
@@ -208,17 +215,23 @@ def _is_polygon(field: Mask) -> bool:
 
 
 def _is_ellipse(border: Mask) -> bool:
-    from skimage.measure import EllipseModel  # slow to import
-
-    points = np.argwhere(border)[:, ::-1].astype(np.float64)
+    """Whether most pixels of a border lie on the conic that fits them best, and this is an ellipse."""
+    points = np.argwhere(border).astype(np.float64)
     if len(points) < _MIN_BORDER_PX:
         return False
     points = points[:: max(len(points) // _MIN_BORDER_PX // 5, 1)]
-    ellipse = EllipseModel.from_estimate(points)
-    if not ellipse:
+    size = np.ptp(points)
+    x, y = ((points - points.mean(axis=0)) / size).T
+    terms = np.stack([x**2, x * y, y**2, x, y], axis=1)
+    a, b, c, d, e = conic = np.linalg.lstsq(terms, np.ones(len(terms)), rcond=None)[0]
+    quadratic = np.array([[2 * a, b], [b, 2 * c]])
+    if np.linalg.det(quadratic) <= 0:
         return False
-    limit = max(_MAX_MISFIT * min(ellipse.axis_lengths), 1.5)
-    return bool(np.quantile(np.abs(ellipse.residuals(points)), _MIN_ON_ELLIPSE) <= limit)
+    middle = np.linalg.solve(quadratic, [-d, -e])
+    shorter = size * np.sqrt((2 + middle @ quadratic @ middle) / np.linalg.eigvalsh(quadratic)[1])
+    slope = np.hypot(2 * a * x + b * y + d, b * x + 2 * c * y + e)
+    misfit = size * np.abs(terms @ conic - 1) / np.maximum(slope, np.finfo(float).tiny)
+    return bool(np.quantile(misfit, _MIN_ON_ELLIPSE) <= max(_MAX_MISFIT * shorter, 1.5))
 
 
 def _are_corners(part: Mask, tolerance: float = 1.5) -> bool:
