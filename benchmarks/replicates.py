@@ -380,8 +380,8 @@ def drawn_again():
 def power(designs, only):
     """Power for a shift of one component, and of all four, compared with the oracle's t-test of the first.
 
-    With unequal numbers of outlines, of one of two components, of which one varies twice as much between replicates,
-    compared with Welch's test of the shifted one.
+    With unequal numbers of outlines, of one of two components, of which one, the size, varies twice as much between
+    replicates, compared with Welch's test of the shifted one.
     """
     for m, shift in ((3, 1.0), (6, 0.6), (12, 0.4)):
         group = np.arange(2 * m) >= m
@@ -398,7 +398,7 @@ def power(designs, only):
     for m, outlines, n, others in ((5, 3, 15, 30), (5, 30, 15, 3), (6, 4, 20, 12), (6, 4, 6, 40)):
         counts, group = np.repeat([outlines, others], [m, n]), np.arange(m + n) >= m
         for shifted in (0, 1):
-            cell = f"{m} of {outlines} and {n} of {others}, the {('more', 'less')[shifted]} varying of 2 components"
+            cell = f"{m} of {outlines} and {n} of {others}: {('size', 'elongation')[shifted]}"
             if is_kept(cell, 0.1):
                 continue
             rng, found = stream(cell, 0.1), []
@@ -450,7 +450,7 @@ def equivalence(designs, only):
         counts = np.repeat([outlines, others], [m, n])
         replicate = np.repeat(np.arange(m + n), counts)
         second = replicate >= m
-        for varies in ("alone", "all"):
+        for varies in ("alone", "all") if outlines == others else ("alone",):
             for icc in ICC:
                 if is_kept(f"{name}, {varies}", icc):
                     continue
