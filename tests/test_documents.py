@@ -9,13 +9,16 @@ from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 import pytest
+import tifffile
 import yaml
 from matplotlib.figure import Figure
 
 import napari_shape_ensembles as shape_ensembles
 from napari_shape_ensembles.comparison.engine import HIGHEST_RATE
+from napari_shape_ensembles.outlines.rasterize import rasterize
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -55,14 +58,14 @@ def results_in_comments(path):
     return [text for text in re.findall(r"^print\(.*\)  # (.*)$", code, flags=re.MULTILINE) if not text.islower()]
 
 
-def run(path, capsys, tmp_path, monkeypatch):
-    """Run a page from top to bottom; returns its names, and the actual and shown output of each block."""
+def run(code_blocks, capsys, tmp_path, monkeypatch):
+    """Run the blocks of a page in turn; returns its names, and the actual and shown output of each block."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     mpl.use("Agg")
     names, said = {}, []
     with pd.option_context("display.max_colwidth", pd.get_option("display.max_colwidth")):  # a page may set it
-        for code, output in blocks(path):
+        for code, output in code_blocks:
             exec(code, names)
             said.append((capsys.readouterr().out, output))
     return names, said
@@ -71,7 +74,7 @@ def run(path, capsys, tmp_path, monkeypatch):
 @pytest.mark.usefixtures("blank_files")  # the tutorials save figures
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
 def test_code_in_the_documents_prints_the_output_shown(page, capsys, tmp_path, monkeypatch):
-    _, said = run(page, capsys, tmp_path, monkeypatch)
+    _, said = run(blocks(page), capsys, tmp_path, monkeypatch)
     differences = load("write_docs").differences
     for printed, shown in said:
         if shown:
@@ -85,15 +88,44 @@ def test_the_pages_with_code_are_found():
     assert len(TUTORIALS) == 3
 
 
+def folder_of_ones_own(tmp_path):
+    """Return the path that the tutorials give as an example of a reader's folder."""
+    folder = tmp_path / "where/it/is"
+    folder.parent.mkdir(parents=True)
+    return folder
+
+
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_tutorials_run_and_produce_a_figure_and_a_sentence(page, capsys, tmp_path, monkeypatch):
     save = Figure.savefig
     monkeypatch.setattr(Figure, "savefig", lambda figure, path, dpi: save(figure, path, dpi=dpi / 4))  # faster
-    names, said = run(page, capsys, tmp_path, monkeypatch)
+    own, example, *steps = blocks(page)
+    names, _ = run([example], capsys, tmp_path, monkeypatch)
+    names["folder"].rename(folder_of_ones_own(tmp_path))
+    names, said = run([own, *steps], capsys, tmp_path, monkeypatch)
     assert (names["folder"] / "figure.png").stat().st_size > 10_000
     sentence = page.read_text(encoding="utf-8").split("## The sentence")[1]
-    printed = next(out for (out, _), (code, _) in zip(said, blocks(page), strict=True) if code in sentence)
+    printed = next(out for (out, _), (code, _) in zip(said[1:], steps, strict=True) if code in sentence)
     assert re.search(r"\d", printed)
+    mpl.pyplot.close("all")
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_the_tutorial_draws_outlines_over_calibrated_images_and_labels(labels, capsys, tmp_path, monkeypatch):
+    folder = folder_of_ones_own(tmp_path)
+    folder.mkdir()
+    angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    disk = 12 * np.column_stack([np.sin(angle), np.cos(angle)])
+    disks = rasterize([np.add(disk, (20, column)) for column in (20, 64, 108)], (40, 128))
+    for name in ("field-1.tif", "field-2.tif"):
+        pixels = disks.astype(np.uint16) if labels else np.where(disks, 200, 20).astype(np.uint8)
+        tifffile.imwrite(folder / name, pixels, imagej=True, resolution=(4, 4), metadata={"unit": "um"})
+    own, _, *steps = blocks(DOCS / "tutorials" / "two-images.md")
+    until = next(i for i, (code, _) in enumerate(steps) if "show(found" in code)
+    run([(code.replace(".png", ".tif"), None) for code, _ in (own, *steps[: until + 1])], capsys, tmp_path, monkeypatch)
+    for axis in mpl.pyplot.gcf().axes:
+        middles = sorted(float(np.mean(line.get_xdata())) for line in axis.lines)
+        assert middles == pytest.approx([20, 64, 108], abs=1)
     mpl.pyplot.close("all")
 
 
