@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QLineEdi
 
 from ...inspection.reviewing import FIXES
 from ...io.layouts import ending_of
-from ...words import shortened
+from ...words import counted, shortened
 from ..inspecting import KEYS, ORDERS, InspectionTask
 from .fonts import with_label_font
 from .widgets import (
@@ -76,7 +76,8 @@ class Queue(QWidget):
         self.table.setAccessibleName("Labels, the most suspicious first")
         self.table.setToolTip(
             "Click a label to look at it; tick it to exclude its curve from the comparison. Nothing is deleted.\n"
-            "✓ right, ✗ wrong, ✎ corrected; on the canvas and here: N next, K right (keep), W wrong, Q fix, U undo."
+            "✓ right, ✗ wrong, ✎ corrected (a merge or split corrects two labels); all are saved and logged.\n"
+            "On the canvas and here: N next, K right (keep), W wrong, Q fix, U undo."
         )
         # Not the current index: a table sets one as soon as it gets the focus, without a choice of the user.
         self.table.selectionModel().selectionChanged.connect(self._on_row_selected)
@@ -140,6 +141,9 @@ class Queue(QWidget):
         self.model.refresh()
         counts = review.counts()
         said = [f"{counts[mark]} {mark}" for mark in ("right", "wrong", "corrected") if counts[mark]]
+        changes = sum(len(own.changes) for own in review.corrected if own is not None)
+        if counts["corrected"] and changes != counts["corrected"]:  # a merge corrects two labels
+            said[-1] += f" by {counted(changes, 'change')}"
         reviewed = sum(counts[mark] for mark in ("right", "wrong", "corrected"))
         lines = [f"{reviewed} of {counts['all']} labels reviewed"]
         self.progress.setText(": ".join([*lines, ", ".join(said)] if said else lines))
