@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import ndtri
 from shapely import Polygon
 
 from curve_makers import blobs
@@ -282,6 +283,19 @@ def waves_of(factor, *, digits=8):
 def test_forms_vary_twice_as_much_with_waves_twice_as_high():
     table = compare(waves_of(1.0), waves_of(2.0)).estimates.set_index("quantity")["estimate"]
     np.testing.assert_allclose(table[["spread of form", "lobes"]], 2, rtol=0.03)
+
+
+def test_the_outline_that_is_the_median_does_not_decide_the_spread_of_form():
+    """Of an odd number of outlines that vary in one band of lobes alone, one is the median, at a distance of 0."""
+
+    def triangular(count):
+        heights = 0.1 * np.exp(0.3 * ndtri((np.arange(count) + 0.5) / count))
+        u = 2 * np.pi * np.arange(200) / 200
+        radius = 10 * (1 + heights[:, None] * np.cos(3 * u))
+        return Ensemble(np.stack([radius * np.cos(u), radius * np.sin(u)], axis=-1))
+
+    table = compare(triangular(9), triangular(40), permutations=99).estimates.set_index("quantity")
+    assert table["estimate"]["spread of form"] == pytest.approx(1, abs=0.2)
 
 
 def test_concavity_is_the_unfilled_share_of_the_convex_hull():

@@ -6,12 +6,14 @@ import pytest
 import tifffile
 from napari.components import ViewerModel
 
+from docks import press
 from fault_makers import ODD, faulty
 from image_makers import spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.io import read_image, read_log
 from napari_shape_ensembles.viewer import close_confirmation
 from napari_shape_ensembles.viewer.close_confirmation import loss_warnings
+from napari_shape_ensembles.viewer.panels.queue import Queue
 from napari_shape_ensembles.viewer.session import Session
 
 
@@ -79,6 +81,43 @@ def test_corrections_save_themselves_and_come_back(labels_file, inspected, qtbot
     done(task, qtbot, task.undo)
     np.testing.assert_array_equal(copy.data, faulty("hole")[0])
     np.testing.assert_array_equal(read_image(saved).pixels, faulty("hole")[0])
+
+
+def test_marks_without_a_correction_save_themselves_and_come_back(labels_file, inspected, qtbot):
+    session = inspected(labels_file)
+    qtbot.addWidget(queue := Queue(session.inspection))
+    queue.refresh()
+    session.inspection.changed.connect(queue.refresh)
+    press(queue.next_button, qtbot)
+    wrong = session.inspection.current.label
+    press(queue.wrong_button, qtbot)
+    right = session.inspection.current.label
+    press(queue.right_button, qtbot)
+    press(queue.right_button, qtbot)
+    press(queue.undo_button, qtbot)
+    assert loss_warnings(session) == [close_confirmation.CORRECTIONS.format("nuclei corrected")]
+    saved = labels_file.with_name("nuclei.corrected.tif")
+    qtbot.waitUntil(lambda: loss_warnings(session) == [])
+    log = read_log(saved)
+    assert log["action"].tolist() == ["wrong", "right"]
+    assert log["label"].tolist() == [f"{wrong}", f"{right}"]
+    assert "1 right, 1 wrong" in queue.progress.text()
+    assert "Saved automatically: nuclei.corrected.tif" in queue.progress.text()
+    # In another session, the marks are there again, without a copy of the labels, and each stays one row of the log.
+    session = inspected(labels_file)
+    task = session.inspection
+    assert task.saved_as == "Marks of nuclei.corrected.tif are continued."
+    marks = task.rows.set_index("label")["mark"]
+    assert (marks[wrong], marks[right], marks.ne("").sum()) == ("wrong", "right", 2)
+    assert "nuclei corrected" not in session.choices.layers
+    assert loss_warnings(session) == []
+    task.go_to(task.rows["label"].tolist().index(right))
+    task.tick(wrong=True)
+    qtbot.waitUntil(lambda: loss_warnings(session) == [])
+    again = read_log(saved)
+    assert again["action"].tolist() == ["wrong", "wrong"]
+    assert again["label"].tolist() == log["label"].tolist()
+    assert again.loc[0].equals(log.loc[0])
 
 
 def test_corrections_of_labels_that_were_changed_since_are_kept_apart(labels_file, inspected, qtbot):

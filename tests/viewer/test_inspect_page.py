@@ -383,6 +383,10 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     with qtbot.waitSignal(dock.finished):
         press(queue.save_button, qtbot)
     assert "nuclei.tif cannot be written: No such file" in dock.message.text()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "day 1.2"), ""))
+    with qtbot.waitSignal(dock.finished):
+        press(queue.save_button, qtbot)
+    np.testing.assert_array_equal(read_image(tmp_path / "day 1.2.tif").pixels, copy.data)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "nuclei.tif"), ""))
     with qtbot.waitSignal(dock.finished):
         press(queue.save_button, qtbot)
@@ -391,7 +395,8 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     assert saved.pixels.dtype == given.dtype
     assert (saved.calibration.scale, saved.calibration.unit) == ((0.5, 0.5), "µm")
     log = pd.read_csv(tmp_path / "nuclei.log.csv")
-    assert log["action"].tolist() == ["fill holes", "add", "delete"]
+    assert log["action"].tolist() == ["fill holes", "add", "delete", "right", "wrong"]
+    assert int(log["label"].iloc[3]) == waiting.label
     np.testing.assert_array_equal(viewer.layers["nuclei"].data, given)
     # Undone corrections can be saved as well: the file differs from the original labels.
     while task.review.corrected[0].changes:
@@ -401,6 +406,21 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     with qtbot.waitSignal(dock.finished):
         press(queue.save_button, qtbot)
     np.testing.assert_array_equal(read_image(tmp_path / "nuclei.tif").pixels, given)
+
+
+def test_a_merge_counts_as_two_labels_corrected_by_one_change(viewer, qtbot):
+    labels, image, _ = faulty("split")
+    viewer.add_image(image, name="field")
+    viewer.add_labels(labels, name="nuclei")
+    dock = opened(viewer, qtbot)
+    dock.inspection.a.choose(viewer.layers["nuclei"])
+    pressed(dock.run_button, dock, qtbot)
+    press(dock.queue.next_button, qtbot)
+    assert dock.queue.fix_button.text() == "Fix: merge it with its neighbor  Q"
+    press(dock.queue.fix_button, qtbot)
+    qtbot.waitUntil(lambda: not dock.inspection.update_runner.busy)
+    assert "2 corrected by 1 change" in dock.queue.progress.text()
+    assert "a merge or split corrects two labels" in dock.queue.table.toolTip()
 
 
 def test_an_inspection_goes_on_while_another_page_of_the_bench_is_shown(model, qtbot, shown):

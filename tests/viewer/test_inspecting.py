@@ -658,7 +658,7 @@ def test_a_suggested_fix_right_after_an_undo_waits_for_the_reasons_unless_undone
             assert own.changes == []
         else:
             qtbot.waitUntil(lambda own=own: own.changes != [])
-            assert own.log["action"].tolist() == ["fill holes"]
+            assert own.log["action"].tolist() == ["wrong", "fill holes"]
             qtbot.waitUntil(lambda: not reviewed.update_runner.busy)
             assert reviewed.message == ""
             reviewed.undo()

@@ -27,8 +27,8 @@ def viewer(make_napari_viewer):
     return viewer
 
 
-def stroke(viewer, layer, places):
-    """Draw with the pressed button through pixels of a layer, as the mouse does."""
+def stroke(viewer, layer, places, between=lambda: None):
+    """Draw with the pressed button through pixels of a layer, as the mouse does; call `between` after each event."""
     canvas = viewer.window._qt_viewer.canvas.native
     frame = Session.of(viewer).comparison.side_by_side.frames((canvas.width(), canvas.height()))[layer]
     points = [frame.on_canvas(np.array([layer.data_to_world(place)]))[0][::-1] for place in places]
@@ -41,24 +41,44 @@ def stroke(viewer, layer, places):
         time.sleep(_INTERVAL)
         event = QMouseEvent(kind, where, everywhere, button, held, Qt.KeyboardModifier.NoModifier)
         QApplication.sendEvent(canvas, event)
+        between()
     QApplication.processEvents()
 
 
-def test_no_stroke_is_lost_or_misplaced_while_outlines_are_renewed(viewer, qtbot):
+def painted(viewer, qtbot):
+    """Return an inspection of labels whose corrected copy is being painted on."""
     image = spots(1, rows=3, noise=0.05)
     labels = segment(image)
     viewer.add_image(image, name="field")
     viewer.add_labels(labels, name="nuclei")
     qtbot.addWidget(dock := InspectCurves(viewer))
-    task = dock.inspection
-    task.a.choose(viewer.layers["nuclei"])
+    dock.inspection.a.choose(viewer.layers["nuclei"])
     with qtbot.waitSignal(dock.finished):
         press(dock.run_button, qtbot)
-    task.go_to(0)
-    task.fix("redraw")
+    dock.inspection.go_to(0)
+    dock.inspection.fix("redraw")
     copy = viewer.layers["nuclei corrected"]
-    assert (copy.mode, viewer.layers.selection.active) == ("paint", copy)
     copy.brush_size, copy.selected_label, copy.preserve_labels = 1, 99, False
+    return dock.inspection
+
+
+def test_each_stroke_is_one_row_of_the_log_however_slow_or_quick(viewer, qtbot):
+    task = painted(viewer, qtbot)
+    copy, own = viewer.layers["nuclei corrected"], task.review.corrected[0]
+    stroke(viewer, copy, [(5, 5), (5, 8), (5, 11), (5, 14)], between=lambda: qtbot.wait(250))
+    qtbot.waitUntil(lambda: len(own.changes) > 0)
+    stroke(viewer, copy, [(8, 5), (8, 9)])
+    stroke(viewer, copy, [(11, 5), (11, 9)])
+    qtbot.waitUntil(lambda: np.array_equal(own.labels, copy.data))
+    assert own.log["action"].tolist() == ["paint"] * 3
+    assert own.log["pixels"].tolist() == [10, 5, 5]
+    qtbot.waitUntil(lambda: not task.update_runner.busy)
+
+
+def test_no_stroke_is_lost_or_misplaced_while_outlines_are_renewed(viewer, qtbot):
+    task = painted(viewer, qtbot)
+    labels, copy = viewer.layers["nuclei"].data, viewer.layers["nuclei corrected"]
+    assert (copy.mode, viewer.layers.selection.active) == ("paint", copy)
     camera = tuple(viewer.scene.camera.center), viewer.scene.camera.zoom
     refreshed, expected = [], labels.copy()
     task.layers_changed.connect(lambda: refreshed.append(1), check_nargs=False)

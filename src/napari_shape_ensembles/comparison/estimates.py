@@ -233,6 +233,8 @@ def _form_deviations(comparison: Comparison) -> Real:
     bands, apart = np.exp(np.stack(resolved, axis=1)), []
     for side in np.split(bands, [len(comparison.a)]):
         away = np.linalg.norm(side - np.median(side, axis=0), axis=1)
+        # Along a line one outline is the median, with a logarithm of -∞: the nearest of n others is about so near.
+        away = np.maximum(away, np.median(away) / len(side))
         # Outlines are nearer to the median of their own sample than to that of its population.
         apart.append(away * np.sqrt(len(side) / max(len(side) - 1, 1)))
     return np.log(np.maximum(np.concatenate(apart), KNOWN))

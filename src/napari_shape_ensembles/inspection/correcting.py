@@ -2,11 +2,11 @@
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from operator import index
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,10 +26,16 @@ if TYPE_CHECKING:
 Plane: TypeAlias = tuple[tuple[int, ...], tuple[int, int]]
 #: Columns of a log; that of a stack begins with the plane.
 _LOG_COLUMNS = ("action", "label", "pixels", "when", "by")
+#: The action of a mark in a log, by whether it is wrong.
+MARKS = ("right", "wrong")
 # The box of a whole plane.
 _WHOLE = slice(0, None), slice(0, None)
 # A part of less than this fraction of an object may be a bump of its outline rather than another object.
 _MIN_PART = 0.2
+
+
+# The order of all changes and marks: several are made within a second.
+_count = itertools.count()
 
 
 class UnequalParts(ValueError):  # noqa: N818 - a question rather than an error
@@ -74,7 +80,16 @@ class Change:
     _box: tuple[slice, ...]
     _before: NDArray[Any]
     _differs: Mask  # changed pixels within the box, restored by undo
-    number: int = field(default_factory=partial(next, itertools.count()))
+    number: int = field(default_factory=partial(next, _count))
+
+
+class Mark(NamedTuple):
+    """A person's verdict on a label."""
+
+    wrong: bool
+    when: str
+    by: str
+    number: int  #: as of a `Change`
 
 
 class CorrectedLabels:
@@ -97,6 +112,8 @@ class CorrectedLabels:
         Labels as given.
     changes : list of Change
         Changes in order, without undone ones.
+    marks : dict of int to Mark
+        Verdicts on labels; negative numbers are those of regions without a label in a `Review`.
     saved : bool
         Whether they were saved, so that a file holds changes that may have been undone since.
 
@@ -135,6 +152,7 @@ class CorrectedLabels:
         self.labels = self.original.copy()
         self.by, self.highest = by, highest
         self.changes: list[Change] = []
+        self.marks: dict[int, Mark] = {}
         self.saved = False
         self._propagate = _ignore_change  # propagates changes to intersecting planes
 
@@ -282,13 +300,37 @@ class CorrectedLabels:
         self._propagate(change)
         return change
 
+    def mark(self, label: int, wrong: bool) -> Mark:
+        """Record whether a label is wrong, in place of an earlier verdict on it."""
+        self.marks[label] = mark = Mark(wrong, _now(), self.by, next(_count))
+        return mark
+
+    def resume(self, labels: ArrayLike, log: "pd.DataFrame") -> "pd.DataFrame":
+        """Continue from saved labels, as one change, and the marks in their log; returns the other rows of the log."""
+        if not np.array_equal(self.labels, labels):
+            self.changes[-1:] = [replace(self.paint(labels), action="continue")]
+        is_mark = log["action"].isin(MARKS) & log["label"].str.fullmatch(r"-?\d+")
+        for action, label, when, by in log.loc[is_mark, ["action", "label", "when", "by"]].values.tolist():
+            self.marks[int(label)] = Mark(action == MARKS[1], when, by, next(_count))
+        self.saved = True
+        return log[~is_mark]
+
+    @property
+    def logged(self) -> list[tuple[int, str, str, int, str, str]]:
+        """The rows of the log, each after its number in the order of all changes and marks."""
+        rows = [(c.number, c.action, ", ".join(map(str, c.labels)), c.pixels, c.when, c.by) for c in self.changes]
+        marks = [(m.number, MARKS[m.wrong], str(label), 0, m.when, m.by) for label, m in self.marks.items()]
+        return sorted(rows + marks)
+
     @property
     def log(self) -> "pd.DataFrame":
-        """Table with one row per change in effect: action, label (all that changed, as a string), pixels, when, by."""
+        """Table of the changes in effect and the marks ("right", "wrong"), in order.
+
+        Columns: action, label (all that changed, as a string), pixels, when, by.
+        """
         import pandas as pd  # slow to import, and not needed for corrections
 
-        rows = [(c.action, ", ".join(map(str, c.labels)), c.pixels, c.when, c.by) for c in self.changes]
-        return pd.DataFrame(rows, columns=list(_LOG_COLUMNS))
+        return pd.DataFrame([row for _, *row in self.logged], columns=list(_LOG_COLUMNS))
 
     @property
     def touched(self) -> tuple[int, ...]:
@@ -366,7 +408,7 @@ class CorrectedLabels:
             action,
             tuple(int(label) for label in labels if label),
             int(differs.sum()),
-            datetime.now(UTC).isoformat(timespec="seconds"),
+            _now(),
             self.by,
             place,
             before[inner],
@@ -519,8 +561,7 @@ class CorrectedStack:
         for (place, axes), corrected in self.planes.items():
             others = (axis for axis in range(self.original.ndim) if axis not in axes)
             words = ", ".join(f"axis {axis} = {at}" for axis, at in zip(others, place, strict=True))
-            logged = corrected.log.itertuples(index=False, name=None)
-            rows += [(change.number, words, *row) for change, row in zip(corrected.changes, logged, strict=True)]
+            rows += [(number, words, *row) for number, *row in corrected.logged]
         return pd.DataFrame([row for _, *row in sorted(rows)], columns=["plane", *_LOG_COLUMNS])
 
     def _highest_of_all(self) -> int:
@@ -535,6 +576,10 @@ class CorrectedStack:
     def _is_mask(self) -> bool:
         """Whether all objects have the same number."""
         return not bool(np.any((self.original > 0) & (self.original != self._highest)))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _ignore_change(change: Change) -> None:

@@ -1,6 +1,6 @@
 """Review of labels, one after the other: verdicts, corrections, and the order of review."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ from skimage.measure import find_contours
 from ..checks import expect
 from ..outlines import Ensemble, Outlines
 from ..outlines.recognise import numbered
-from .correcting import Change, CorrectedLabels, UnequalParts, numbered_pieces
+from .correcting import Change, CorrectedLabels, Mark, UnequalParts, numbered_pieces
 from .evidence import unlabelled
 from .ranking import Inspection
 from .suspects import Suspects, Ticks
@@ -82,9 +82,7 @@ class Review:
     by : str
         The reviewer, for the logs.
     corrected : sequence of CorrectedLabels or None, optional
-        Labels whose correction is resumed, instead of new copies; their changes can be undone, too.
-    verdicts : sequence of mappings, optional
-        Earlier verdicts on each image, as in the attribute.
+        Labels whose review is resumed, instead of new copies: their marks are kept, and changes can be undone, too.
 
     Attributes
     ----------
@@ -98,6 +96,7 @@ class Review:
         "corrected") and reasons. Unreviewed entries come first, the most suspicious at the top.
     verdicts : list of dict
         Verdicts given on each image: label -> whether it is wrong. Those implied by corrections are not among them.
+        Those on labels are marks of the corrected copy, too, and in its log.
     by : str
 
     Examples
@@ -134,7 +133,6 @@ class Review:
         ticks: Ticks | None = None,
         by: str = "",
         corrected: Sequence[CorrectedLabels | None] = (),
-        verdicts: Sequence[Mapping[int, bool]] = (),
     ) -> None:
         expect(inspection, Inspection, "a review takes the Inspection of one image or two")
         count = len(inspection.ensembles)
@@ -152,7 +150,10 @@ class Review:
             None if copy is None else (copy.labels.copy(), ensemble)
             for copy, ensemble in zip(self.corrected, inspection.ensembles, strict=True)
         ]
-        self.verdicts = [dict(given) for given in [*verdicts, *[{}] * count][:count]]
+        self.verdicts = [
+            {} if copy is None else {label: mark.wrong for label, mark in dict(copy.marks).items()}
+            for copy in self.corrected
+        ]
         self._implied: list[set[int]] = [set() for _ in range(count)]  # labels that are wrong as they were corrected
         # Verdicts by their entry, and corrections by their image, each with what undoes it.
         self._history: list[tuple[Entry | int, Callable[[], None]]] = []
@@ -265,9 +266,13 @@ class Review:
 
     def tick(self, entry: Entry, wrong: bool) -> None:
         """Record whether a label is wrong, and rank all others again, in all images."""
-        before = self.verdicts[entry.image].get(entry.label)
-        self._history.append((entry, partial(self._set_verdict, entry, before)))
-        self._set_verdict(entry, wrong)
+        copy, before = self.corrected[entry.image], self.verdicts[entry.image].get(entry.label)
+        mark = None if copy is None else copy.marks.get(entry.label)
+        self._history.append((entry, partial(self._set_verdict, entry, before, mark)))
+        if copy is not None:
+            copy.by = self.by
+            mark = copy.mark(entry.label, wrong)
+        self._set_verdict(entry, wrong, mark)
         self._rank()
 
     def suggestion(self, entry: Entry) -> str:
@@ -372,13 +377,13 @@ class Review:
         self._rank()
 
     def to_save(self, image: int) -> bool:
-        """Whether the labels of an image have no file: they were corrected, or are a consensus.
+        """Whether the labels of an image have no file: they were corrected or marked, or are a consensus.
 
         Labels that were saved once have to be saved again even if all is undone, as the file still holds the changes.
         """
         corrected = self.corrected[image]
         return corrected is not None and (
-            bool(corrected.changes) or corrected.saved or self.inspection.suspects[image] is None
+            bool(corrected.changes or corrected.marks) or corrected.saved or self.inspection.suspects[image] is None
         )
 
     # Helpers.
@@ -430,11 +435,13 @@ class Review:
         """The verdicts on an image, given or implied by corrections."""
         return dict.fromkeys(self._implied[image], True) | self.verdicts[image]
 
-    def _set_verdict(self, entry: Entry, wrong: bool | None) -> None:
-        if wrong is None:
-            self.verdicts[entry.image].pop(entry.label, None)
-        else:
-            self.verdicts[entry.image][entry.label] = wrong
+    def _set_verdict(self, entry: Entry, wrong: bool | None, mark: Mark | None) -> None:
+        copy = self.corrected[entry.image]
+        given: list[tuple[dict[int, Any], Any]] = [(self.verdicts[entry.image], wrong)]
+        for verdicts, verdict in given if copy is None else [*given, (copy.marks, mark)]:
+            verdicts.pop(entry.label, None)
+            if verdict is not None:
+                verdicts[entry.label] = verdict
         self._update_tick(entry)
 
     def _update_tick(self, entry: Entry) -> None:

@@ -13,7 +13,7 @@ from .canvas_context import main_window_of
 from .session import Session
 
 UNSAVED = "The comparison is not saved: it would be lost."
-CORRECTIONS = "The corrections of {} are not saved: they would be lost."
+CORRECTIONS = "The review of {} is not saved: it would be lost."
 EXAMPLES = "Examples painted in {} would be lost."
 MODEL = "The learned model is not saved: it would be lost."
 GROUPS = "The table of groups is not saved: it would be lost."

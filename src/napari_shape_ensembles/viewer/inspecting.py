@@ -56,6 +56,8 @@ QUESTIONS = {
 ORDERS = {False: "suspicious", True: "uncertain"}
 # Debounce of brush strokes, in milliseconds.
 _DEBOUNCE_MS = 150
+# Debounce of marks, which are saved with the whole labels.
+_AUTOSAVE_MS = 1000
 #: Keys on the canvas and in the dock -> action; none is used by napari.
 KEYS = {"N": "next", "K": "right", "W": "wrong", "Q": "fix", "U": "undo"}
 # Maximum size of labels, or a stack, that is saved after every correction, in bytes.
@@ -107,7 +109,8 @@ class InspectionTask(Task[Inspection]):
             for optional in (False, True)
         )
         self._stroke_debouncer = Debouncer(self._apply_strokes, _DEBOUNCE_MS)
-        self.layers, self.files = ReviewLayers(choices, self._stroke_debouncer.start), ReviewFiles()
+        self._autosave_debouncer = Debouncer(self._save_marks, _AUTOSAVE_MS)
+        self.layers, self.files = ReviewLayers(choices, self._stroke_debouncer), ReviewFiles()
         self.excluded_curves: list[NDArray[np.bool_]] = []
         self.again: Comparison | None = None
         self.question = SUSPICIOUS
@@ -123,9 +126,9 @@ class InspectionTask(Task[Inspection]):
         self._saved_changes: weakref.WeakKeyDictionary[Any, tuple[int, ...]] = weakref.WeakKeyDictionary()
         self._autosaved: weakref.WeakKeyDictionary[Any, Path] = weakref.WeakKeyDictionary()
         self.update_runner = JobRunner()
-        # Inspected layer -> its labels in the last review of it, and these -> the verdicts.
+        # Inspected layer -> its labels in the last review of it; and all labels reviewed so far.
         self._reviewed: weakref.WeakKeyDictionary[Layer, CorrectedLabels] = weakref.WeakKeyDictionary()
-        self._verdicts: weakref.WeakKeyDictionary[CorrectedLabels, dict[int, bool]] = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakSet[CorrectedLabels] = weakref.WeakSet()
         self._key_bindings: dict[str, Any] = {}
         self._key_viewer = weakref.ref(choices.viewer)
         for layer in (self.a, self.b):
@@ -191,9 +194,10 @@ class InspectionTask(Task[Inspection]):
             self._apply_strokes()
             review = outcome.review
             is_current = all(
-                np.array_equal(image.source.data, own.labels) and verdicts == self._verdicts[own]
+                np.array_equal(image.source.data, own.labels)
+                and verdicts == {label: mark.wrong for label, mark in own.marks.items()}
                 for image, own, verdicts in zip(outcome.images, review.corrected, review.verdicts, strict=True)
-                if own is not None and own in self._verdicts
+                if own is not None and own in self._known
             )
         self.update_runner.cancel()
         with batched(self.choices.layers):  # the curves, and their arrangement
@@ -213,22 +217,25 @@ class InspectionTask(Task[Inspection]):
         self.again = self.current = None
         self.ranked_with = outcome.ranked_with
         self.layers.images = outcome.images
-        for image, own, verdicts in zip(outcome.images, self.review.corrected, self.review.verdicts, strict=True):
+        for image, own in zip(outcome.images, self.review.corrected, strict=True):
             layer, copy = image.ref(), None if own is None else self.layers.copy_with(own)
             image.copy = None if copy is None else weakref.ref(copy)
             path = image.source.path
             known = copy if copy is not None else layer if path else None
             image.file = self.files.file_of(known, path) if image.plane is None else image.plane.file
             if run_inputs.more[_QUESTION] == SUSPICIOUS and own is not None and isinstance(layer, Labels):
-                self._reviewed[layer], self._verdicts[own] = own, verdicts
+                self._reviewed[layer] = own
+                self._known.add(own)
         self.saved_as = ""
         for place, image in enumerate(outcome.images):
             own = self.review.corrected[place]
             if image.resumed is not None and own is not None and self.layers.copy_of(place) is None:
                 file = image.resumed.path
                 self._saved_changes[own], self._autosaved[own] = _numbers_of(own), file
-                self._ensure_copy(place)
-                self.saved_as = f"Corrections of {file.name} are continued; U undoes them."
+                if own.changes:
+                    self._ensure_copy(place)
+                what = "Corrections and marks" if own.marks and own.changes else "Marks" if own.marks else "Corrections"
+                self.saved_as = f"{what} of {file.name} are continued{'; U undoes them' if own.changes else ''}."
             self.layers.hide_other_planes(place)
         self.layers.show_corrected()
         self._refresh_review()
@@ -268,8 +275,7 @@ class InspectionTask(Task[Inspection]):
                     and (not own.changes or self.layers.copy_with(own) is not None)
                 ):
                     going_on[place] = own
-        verdicts = {own: dict(given) for own, given in self._verdicts.items()}
-        known: dict[str, Any] = {"ticks": self.ticks, "by": self.by, "corrected": going_on, "verdicts": verdicts}
+        known: dict[str, Any] = {"ticks": self.ticks, "by": self.by, "corrected": going_on}
         known["new"] = [isinstance(layer, Labels) and layer not in self._reviewed for layer in layers]
         return partial(inspect_suspicious, images, recipe, settings, below, **known)
 
@@ -286,13 +292,17 @@ class InspectionTask(Task[Inspection]):
                     self.choices.viewer.bind_key(key, press)
         if self._on_press not in self.choices.viewer.mouse_drag_callbacks:
             self.choices.viewer.mouse_drag_callbacks.append(self._on_press)
-        if self.review is not None and self.review.unmeasured and not self.update_runner.busy:
-            self.update_runner.begin(self._update_job())
+        if self.review is not None and not self.update_runner.busy:
+            if self.review.unmeasured:
+                self.update_runner.begin(self._update_job())
+            elif self.unsaved_corrections():
+                self._autosave_debouncer.start()
 
     def deactivate(self) -> None:
         super().deactivate()
         self.update_runner.cancel()
         self._stroke_debouncer.stop()
+        self._autosave_debouncer.stop()
         self.a.disconnect_events()
         self.b.disconnect_events()
         viewer = self._key_viewer()
@@ -405,6 +415,7 @@ class InspectionTask(Task[Inspection]):
         if self.review is not None and self.current is not None:
             self.review.tick(self.current, wrong)
             self._refresh_review()
+            self._autosave_debouncer.start()
             self.next()
 
     def fix(self, action: str = "", other: int | None = None) -> None:
@@ -482,6 +493,7 @@ class InspectionTask(Task[Inspection]):
             self.go_to(self.row)  # nowhere, if the label was deleted: it is listed again once it is measured
         else:
             self._refresh_review()
+            self._autosave_debouncer.start()
             self.go_to(self._row_of(last))
 
     def to_save(self) -> dict[int, str]:
@@ -529,7 +541,7 @@ class InspectionTask(Task[Inspection]):
                 self._saved_changes[whole] = _numbers_of(whole)
 
     def unsaved_corrections(self) -> dict[int, str]:
-        """Return the images whose corrections are in no file, with their names."""
+        """Return the images whose corrections or marks are in no file, with their names."""
         return {
             image: name
             for image, name in self.to_save().items()
@@ -537,12 +549,12 @@ class InspectionTask(Task[Inspection]):
         }
 
     def _autosave_job(self) -> JobSteps:
-        """Save new corrections beside the labels, or their image; say where, or why not."""
+        """Save new corrections and marks beside the labels, or their image; say where, or why not."""
         places = {}
         for image in self.unsaved_corrections():
             whole, reviewed = self._whole_of(image), self.layers.images[image]
             if whole is None or not reviewed.beside or not Path(reviewed.beside).is_file():
-                self.saved_as = "⚠ The corrections are in no file yet: Save corrected …"
+                self.saved_as = "⚠ The review is in no file yet: Save corrected …"
             elif whole.labels.nbytes <= _MAX_AUTOSAVED_BYTES:
                 places[image] = self._autosaved.get(whole) or autosave_path(reviewed, set(self._autosaved.values()))
                 self._autosaved[whole] = places[image]
@@ -654,8 +666,20 @@ class InspectionTask(Task[Inspection]):
         self.changed.emit()
         self.update_runner.begin(self._update_job())
 
+    def _save_marks(self) -> None:
+        """Save new marks, once no job runs."""
+        if self.update_runner.busy:
+            self._autosave_debouncer.start()
+        elif self.review is not None:
+            self.update_runner.begin(self._update_job())
+
     def _update_job(self) -> JobSteps:
+        """Measure and trace corrected labels again, and save them, and the marks."""
         assert self.review is not None
+        if not self.review.unmeasured:
+            yield from self._autosave_job()
+            self.changed.emit()
+            return
         try:
             renewed = yield self.review.renewal()
         except ValueError as error:
@@ -728,8 +752,10 @@ def _key_callback(task: "weakref.ref[InspectionTask]", action: str) -> Callable[
 
 
 def _numbers_of(corrected: CorrectedLabels | CorrectedStack) -> tuple[int, ...]:
-    """Return the numbers of the changes, which differ after every correction and undo."""
-    return tuple(sorted(change.number for change in corrected.changes))
+    """Return the numbers of the changes and marks, which differ after every correction, mark and undo."""
+    every = corrected.planes.values() if isinstance(corrected, CorrectedStack) else [corrected]
+    numbers = [[*(one.number for one in own.changes), *(mark.number for mark in own.marks.values())] for own in every]
+    return tuple(sorted(itertools.chain(*numbers)))
 
 
 def _user_name() -> str:
@@ -761,14 +787,13 @@ def inspect_suspicious(
     below: Sequence[LayerPlane | None],
     *,
     corrected: Sequence[CorrectedLabels | None],
-    verdicts: Mapping[CorrectedLabels, Mapping[int, bool]],
     new: Sequence[bool],
     **known: Any,
 ) -> InspectionOutcome:
     """Rank the curves of one or two layers by suspicion; for labels, with the image below, if any.
 
-    The `Review` continues with earlier corrections (`corrected`) of the same labels and the `verdicts` on them, and
-    with all ticks and the reviewer (`known`). Labels that were corrected before are inspected in their corrected state,
+    The `Review` continues with earlier corrections (`corrected`) of the same labels and the marks on them, and with all
+    ticks and the reviewer (`known`). Labels that were corrected before are inspected in their corrected state,
     unless they were changed since; those that are `new` to the viewer, with the corrections in a file beside them.
     """
     ranked, planes, pictures, going_on, ensembles, ranked_with = [], [], [], [], [], []
@@ -778,8 +803,7 @@ def inspect_suspicious(
             image.resumed = corrections_of(image.beside, source.data)
             if image.resumed is not None:
                 before = own = CorrectedLabels(numbered_pieces(source.data), by=known["by"])
-                own.changes[-1:] = [replace(own.paint(image.resumed.labels), action="continue")]
-                own.saved = True
+                image.resumed = replace(image.resumed, log=own.resume(image.resumed.labels, image.resumed.log))
         if before is None and (place := image.plane) is not None:
             own = place.stack.plane(*place.place, axes=place.axes)
         elif before is not None and not _is_correction(source.data, before):
@@ -800,7 +824,6 @@ def inspect_suspicious(
             with_one = f'with the image "{seen.layer.name}"' if seen else without
             ranked_with.append(f'"{source.name}" is ranked {with_one}.')
     result = Inspection.of(tuple(ensembles), settings, labels=tuple(planes), images=tuple(pictures))
-    known["verdicts"] = [{} if own is None else verdicts.get(own, {}) for own in going_on]
     review = Review(result, planes, pictures, outlines=recipe, corrected=going_on, **known)
     import_module("sklearn.linear_model")  # verdicts need it on the main thread, where its import would take a second
     return InspectionOutcome.of(review, ranked, " ".join(ranked_with))

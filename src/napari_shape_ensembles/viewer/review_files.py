@@ -13,7 +13,7 @@ from napari.layers import Labels, Layer
 from numpy.typing import NDArray
 
 from ..inspection import CorrectedLabels, Review
-from ..inspection.correcting import CorrectedStack
+from ..inspection.correcting import MARKS, CorrectedStack
 from ..io import Calibration, read_image
 from ..io.corrected import read_log, write_corrected
 from ..progress import report
@@ -128,8 +128,9 @@ def corrections_of(beside: str, labels: NDArray[np.integer]) -> Resumed | None:
         saved = np.asarray(read_image(path).pixels)
     except (ValueError, OSError):
         return None
-    fits = saved.shape == labels.shape and saved.dtype.kind in "iu" and not np.array_equal(saved, labels)
-    return Resumed(path, saved, log) if fits else None
+    fits = saved.shape == labels.shape and saved.dtype.kind in "iu"
+    differs = log["action"].isin(MARKS).any() or not np.array_equal(saved, labels)
+    return Resumed(path, saved, log) if fits and differs else None
 
 
 def _path_beside(beside: str) -> Path:
@@ -157,7 +158,9 @@ def images_to_save(review: Review, images: Sequence[ReviewedImage], name_of: Cal
         if (plane := image.plane) is None:
             if review.to_save(place):
                 names[place] = name_of(place)
-        elif plane.stack not in stacks and any(own.changes or own.saved for own in plane.stack.planes.values()):
+        elif plane.stack not in stacks and any(
+            own.changes or own.marks or own.saved for own in plane.stack.planes.values()
+        ):
             stacks.add(plane.stack)
             names[place] = f"{plane.name} corrected"
     return names
@@ -184,5 +187,5 @@ def write_corrected_files(
             written.append(write_corrected(path, corrected, original, known, steps, earlier))
         # A file holds these corrections now, also if they are undone.
         for one in [own] if plane is None else plane.stack.planes.values():
-            one.saved = one.saved or bool(one.changes) or plane is None
+            one.saved = one.saved or bool(one.changes or one.marks) or plane is None
     return written

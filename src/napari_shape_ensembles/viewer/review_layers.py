@@ -23,7 +23,7 @@ from .inputs import OWN, PARTS, Source
 from .layers import OwnLayers, add_unselected, brush_for, colormap_of, name_after
 from .overlap import common_words
 from .review_files import ReviewedImage, StackPlane
-from .task import PIXEL_EVENTS
+from .task import PIXEL_EVENTS, Debouncer
 from .world import world_at
 
 #: Feature that colors suspicious curves.
@@ -43,8 +43,8 @@ class ReviewLayers:
         All copies, also of earlier reviews.
     """
 
-    def __init__(self, choices: Choices, on_paint: Callable[..., None]) -> None:
-        self._choices, self._on_paint = choices, on_paint
+    def __init__(self, choices: Choices, strokes: Debouncer) -> None:
+        self._choices, self._strokes = choices, strokes
         self.curves, self.unlisted = OwnLayers(choices), OwnLayers(choices)
         self._unlisted_images: list[int] = []
         self.images: list[ReviewedImage] = []
@@ -127,7 +127,9 @@ class ReviewLayers:
             self.proposals.add(layer)
             self._choices.design.opted_out.add(layer)
         for name in PIXEL_EVENTS:
-            getattr(layer.events, name).connect(self._on_paint)
+            getattr(layer.events, name).connect(self._strokes.start)
+        strokes = weakref.ref(self._strokes)
+        layer.mouse_drag_callbacks.append(lambda _, event: _stroke(strokes(), event))
         add_unselected(layer, self._choices.layers)
         if (origin := self.origin(image)) is not None:
             name_after(layer, origin, self._role_of_copy(image))
@@ -185,6 +187,20 @@ class ReviewLayers:
             differs = np.nonzero(layer.data != own.labels)
             if len(differs[0]):
                 layer.data_setitem(differs, own.labels[differs])
+
+
+def _stroke(strokes: Debouncer | None, event: Any) -> Iterator[None]:
+    """Let the pressed button hold strokes back, so that each is one change, however slow or quick."""
+    if strokes is None:
+        return
+    strokes.flush()
+    strokes.is_held = True
+    yield
+    while event.type == "mouse_move":
+        yield
+    strokes.is_held = False
+    if strokes.pending:
+        strokes.start()
 
 
 # The image of labels.

@@ -59,20 +59,28 @@ class Debouncer:
         self._method = weakref.WeakMethod(method)
         self._wait = wait
         self._requests = 0
+        self.pending = self.is_held = False  #: whether a call is due; whether calls wait until `start` is called again
 
     def start(self, _: object = None) -> None:
         """Schedule the call; a pending one is postponed."""
         self._requests += 1
+        self.pending = True
         request = self._requests
         QTimer.singleShot(self._wait, lambda: self._call_if_latest(request))
 
     def stop(self) -> None:
         self._requests += 1
+        self.pending = False
+
+    def flush(self) -> None:
+        """Call it at once if a call is due."""
+        if self.pending and (method := self._method()) is not None:
+            self.stop()
+            method()
 
     def _call_if_latest(self, request: int) -> None:
-        method = self._method()
-        if request == self._requests and method is not None:
-            method()
+        if request == self._requests and not self.is_held:
+            self.flush()
 
 
 # Life cycle ----------------------------------------------------------------------------------------------------
