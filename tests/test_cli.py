@@ -385,6 +385,9 @@ def test_report_explains_a_saved_comparison(tmp_path):
     assert (tmp_path / "figures" / "shares.png").read_bytes() == b"drawn by hand"
     assert run(*given, "--force").exit_code == 0
     assert (tmp_path / "figures" / "shares.png").read_bytes() != b"drawn by hand"
+    named = run("report", saved, "--out", tmp_path / "why v1.2")
+    assert named.exit_code == 0
+    assert (tmp_path / "why v1.2.html").is_file()
     refused = run("report", saved, "--out", tmp_path / "why.txt")
     assert refused.exit_code == 2
     assert "save a report as .html or .pdf" in refused.stderr

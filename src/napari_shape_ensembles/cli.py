@@ -33,7 +33,7 @@ from .console import (
 )
 from .io.image_parts import WHOLE
 from .io.images import is_ome_zarr, read_image
-from .io.outputs import is_result, recording_outputs, refuse_overwriting
+from .io.outputs import is_result, recording_outputs, refuse_overwriting, with_ending
 from .io.settings_file import SettingsFile, load_settings
 from .io.sources import (
     Reading,
@@ -536,7 +536,7 @@ def report(
     from .explanation.figures import figure_paths, save_figures
     from .explanation.report import report_kind, save_report
 
-    report_kind(out)
+    report_kind(out := with_ending(out, ".html"))
     for folder in (out.parent, figures or out.parent):
         check_folder(folder)
     _check_outputs(out.parent, [out.name], (comparison,), force)
@@ -872,6 +872,7 @@ def make(
     """Make a reference, by which other images are judged, of images of one accepted kind."""
     from .io.references import make_reference
 
+    file = with_ending(file, ".reference.npz")
     check_folder(file.parent)
     _check_outputs(file.parent, [file.name], [images], force)
     with _running("reference"):

@@ -9,7 +9,8 @@ import pytest
 
 from napari_shape_ensembles import Outlines, Stopped, reporting
 from napari_shape_ensembles.outlines import external
-from napari_shape_ensembles.outlines.external import VARIABLE, choose_pythons, pinned
+from napari_shape_ensembles.outlines.external import VARIABLE, choose_pythons
+from napari_shape_ensembles.outlines.finders import pinned
 
 IMAGE = np.zeros((40, 50))
 IMAGE[10:30, 12:40] = 1

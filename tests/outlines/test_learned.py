@@ -11,7 +11,7 @@ from scipy import ndimage
 from skimage.io import imread
 
 from napari_shape_ensembles import ObjectModel, Outlines, learn_objects, match_labels, segment
-from napari_shape_ensembles.io import load_settings, save_settings
+from napari_shape_ensembles.io import load_settings, read_folder, save_settings
 from napari_shape_ensembles.outlines.learned import PixelFeatures
 
 
@@ -193,7 +193,8 @@ def test_an_installed_segmenter_is_found_by_name(tmp_path, monkeypatch):
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: bright-things\nVersion: 1.0\n")
     (package / "entry_points.txt").write_text(
-        "[napari_shape_ensembles.segmenters]\nbright = bright_things:find\ngone = not_there:find\n"
+        "[napari_shape_ensembles.segmenters]\nbright = bright_things:find\ncellpose = bright_things:find\n"
+        "gone = not_there:find\n"
         "number = bright_things:NUMBER\n"
     )
     (tmp_path / "bright_things.py").write_text(
@@ -202,6 +203,9 @@ def test_an_installed_segmenter_is_found_by_name(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     image, truth = discs(noise=0)
     assert len(match_labels(truth, segment(image, find="bright"), min_iou=1).pairs) == truth.max()
+    np.save(tmp_path / "image.npy", image)
+    for name in ("bright", "cellpose"):  # the second without a Python of its own
+        assert len(read_folder(tmp_path / "image.npy", outlines=Outlines(find=name))[0]) == truth.max()
     with pytest.raises(ValueError, match="segmenter gone cannot be loaded: ModuleNotFoundError"):
         segment(image, find="gone")
     with pytest.raises(ValueError, match="segmenter number is int, not a function"):

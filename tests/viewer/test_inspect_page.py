@@ -383,6 +383,10 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     with qtbot.waitSignal(dock.finished):
         press(queue.save_button, qtbot)
     assert "nuclei.tif cannot be written: No such file" in dock.message.text()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "day 1.2"), ""))
+    with qtbot.waitSignal(dock.finished):
+        press(queue.save_button, qtbot)
+    np.testing.assert_array_equal(read_image(tmp_path / "day 1.2.tif").pixels, copy.data)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "nuclei.tif"), ""))
     with qtbot.waitSignal(dock.finished):
         press(queue.save_button, qtbot)

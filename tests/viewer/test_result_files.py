@@ -411,6 +411,24 @@ def test_curves_are_exported_with_distances_and_measurements(finished_dock, qtbo
 
 
 @pytest.mark.usefixtures("blank_figures", "blank_files")
+def test_a_name_with_a_version_gets_the_ending_of_its_kind(finished_dock, qtbot, tmp_path, answer, monkeypatch):
+    store = finished_dock.results.store
+    for menu, entry, kind, ending in (
+        (store, "Save comparison", "", ".comparison.npz"),
+        (store, "Write report", "PDF (*.pdf)", ".pdf"),
+        (finished_dock.files, "Save settings", "", ".toml"),
+    ):
+        answer(tmp_path / "mouse v1.2", kind)
+        choose_menu_entry(menu, entry, qtbot)
+        assert (tmp_path / f"mouse v1.2{ending}").is_file()
+    # The name with its ending was not in the dialog, which has not asked.
+    asked = []
+    monkeypatch.setattr(QMessageBox, "question", lambda *_: asked.append(_) or QMessageBox.StandardButton.No)
+    choose_menu_entry(store, "Save comparison", qtbot)
+    assert len(asked) == 1
+
+
+@pytest.mark.usefixtures("blank_figures", "blank_files")
 def test_a_report_is_written_in_the_background(finished_dock, qtbot, tmp_path, answer):
     for ending, start in ((".html", b"<!DOCTYPE html"), (".pdf", b"%PDF")):
         path = answer(tmp_path / f"report{ending}")

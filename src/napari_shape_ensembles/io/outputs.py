@@ -18,6 +18,11 @@ OUTPUT_MANIFEST = ".shape-ensembles.json"
 LABELS, CURVES = ".labels.ome.tif", ".curves"
 
 
+def with_ending(path: Path, ending: str) -> Path:
+    """Return a path, with this ending added unless it has one that begins with a letter, unlike "report v1.2"."""
+    return path if path.suffix[1:2].isalpha() and path.suffix[1:].isalnum() else path.with_name(path.name + ending)
+
+
 def refuse_overwriting(
     paths: Iterable[Path],
     *,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..archive import ContentError, array_of, errors_named, is_archive, opened
 from ..budget import budget, reserve_labels
 from ..outlines import Ensemble, Outlines, objects_of_classes
-from ..outlines.external import pinned
+from ..outlines.finders import pinned
 from ..outlines.not_image import NotImage
 from ..outlines.proposals import best_recipe, describe_finding, places_tried, reason_not_tried
 from ..outlines.reasons import AT_BORDER, Reason

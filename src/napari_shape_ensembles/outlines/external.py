@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..progress import Stopped, report
+from ..progress import report
 
 #: Environment variable that names the Python of each segmenter: "cellpose=/opt/cellpose/bin/python; stardist=…".
 VARIABLE = "NAPARI_SHAPE_ENSEMBLES_SEGMENTERS"
@@ -200,22 +200,3 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         else:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-def pinned(find: Any) -> Any:
-    """Return the name of an external segmenter with its version, for the record; anything else unchanged.
-
-    Raises
-    ------
-    ValueError
-        If the version cannot be found.
-    """
-    external = External.named(find) if isinstance(find, str) and not os.path.isfile(find) else None
-    if external is None or external.version:
-        return find
-    try:
-        return str(External(external.package, external.model, external.installed(), external.python))
-    except Stopped:
-        raise
-    except ValueError as error:
-        raise ValueError(f"the segmenter {external} failed: {error}") from error

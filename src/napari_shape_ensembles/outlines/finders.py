@@ -89,7 +89,7 @@ def _named(find: str) -> Finder:
         state = os.stat(find)
         return _model(str(Path(find).resolve()), state.st_mtime_ns, state.st_size)
     available = segmenters()
-    if find not in available and (external := External.named(find)) is not None:
+    if (external := _external(find)) is not None:
         return external
     if find not in available:
         installed = f"installed are {', '.join(sorted(available))}" if available else "none is installed"
@@ -104,6 +104,30 @@ def _named(find: str) -> Finder:
     if not callable(loaded):
         raise ValueError(f"the segmenter {find} is {type(loaded).__name__}, not a function from an image to labels")
     return loaded
+
+
+def _external(find: str) -> External | None:
+    """Segmenter in another environment; an installed one of this name takes precedence."""
+    return None if find in segmenters() else External.named(find)
+
+
+def pinned(find: Any) -> Any:
+    """Return the name of an external segmenter with its version, for the record; anything else unchanged.
+
+    Raises
+    ------
+    ValueError
+        If the version cannot be found.
+    """
+    external = _external(find) if isinstance(find, str) and not os.path.isfile(find) else None
+    if external is None or external.version:
+        return find
+    try:
+        return str(External(external.package, external.model, external.installed(), external.python))
+    except Stopped:
+        raise
+    except ValueError as error:
+        raise ValueError(f"the segmenter {external} failed: {error}") from error
 
 
 @lru_cache(maxsize=4)

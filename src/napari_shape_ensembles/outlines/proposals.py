@@ -15,7 +15,7 @@ from .._types import Labels, Mask, Real
 from ..checks import unmasked
 from ..parameters import matters, parameters_of
 from ..progress import over_blocks, report
-from .external import pinned
+from .finders import pinned
 from .matching import match_labels
 from .methods import (
     above_threshold,

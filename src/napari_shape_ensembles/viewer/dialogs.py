@@ -13,6 +13,7 @@ from ..archive import is_archive
 from ..comparison.design import IMAGE
 from ..comparison.saved import COMPARISON, EXPERIMENT, REFERENCE
 from ..io import SettingsFile, load_settings, save_settings
+from ..io.outputs import with_ending
 from ..outlines.learned import FORMAT as MODEL
 from .comparing import ENDING, paths_of_sides
 from .experimenting import ENDING as _ENDING
@@ -38,7 +39,7 @@ _CURVES = {
     "Parquet tables (*.parquet)": ".parquet",
 }
 _REQUIRED_PACKAGES = {".zip": "roifile", ".parquet": "pyarrow"}
-_REPORTS = {"Web page (*.html)": ".html", "PDF (*.pdf)": ".pdf"}
+REPORTS = {"Web page (*.html)": ".html", "PDF (*.pdf)": ".pdf"}
 _MODELS = {"Models (*.npz)": ".npz"}
 _SETTINGS = {"Settings (*.toml)": ".toml"}
 _TABLES = {"Tables (*.csv)": ".csv"}
@@ -146,11 +147,11 @@ class Dialogs:
     def export(self) -> None:
         kinds = {words: ending for words, ending in _CURVES.items() if find_spec(_REQUIRED_PACKAGES.get(ending, "csv"))}
         path = self._ask_save_path("Export curves of both groups", "curves.csv", kinds)
-        if path is not None and self._confirm_overwrite(*paths_of_sides(path)):
+        if path is not None and _confirm_overwrite(self._parent(), *paths_of_sides(path)):
             self._session.comparison.export(path)
 
     def report(self) -> None:
-        if (path := self._ask_save_path("Write report", "report.html", _REPORTS)) is not None:
+        if (path := self._ask_save_path("Write report", "report.html", REPORTS)) is not None:
             self._session.comparison.report(path)
 
     def open(self) -> None:
@@ -195,25 +196,9 @@ class Dialogs:
             self._show_message(f"⚠ {error}", "")
 
     def _ask_save_path(self, title: str, name: str, kinds: Mapping[str, str]) -> Path | None:
-        """Ask for a file name to write to; without a suffix, it gets that of the chosen file type."""
-        chosen, kind = QFileDialog.getSaveFileName(self._parent(), title, str(self._folder / name), ";;".join(kinds))
-        if not chosen:
-            return None
-        path = Path(chosen)
-        self._folder = path.parent
-        if not path.suffix:
-            path = path.with_name(path.name + kinds.get(kind, next(iter(kinds.values()))))
-            return path if self._confirm_overwrite(path) else None
+        path = ask_save_path(self._parent(), title, str(self._folder / name), kinds)
+        self._folder = self._folder if path is None else path.parent
         return path
-
-    def _confirm_overwrite(self, *paths: Path) -> bool:
-        """Ask before overwriting files that the file dialog has not asked about."""
-        there = [path.name for path in paths if path.exists()]
-        if not there:
-            return True
-        words = f"{' and '.join(there)} {'exist' if len(there) > 1 else 'exists'} already. Replace?"
-        answer = QMessageBox.question(self._parent(), "Replace files", tip(words))
-        return bool(answer == QMessageBox.StandardButton.Yes)
 
     def _ask_open_path(self) -> Path | None:
         chosen, _ = QFileDialog.getOpenFileName(self._parent(), "Open", str(self._folder), ";;".join(_READABLE))
@@ -221,6 +206,27 @@ class Dialogs:
             return None
         self._folder = Path(chosen).parent
         return Path(chosen)
+
+
+def ask_save_path(parent: QWidget | None, title: str, name: str, kinds: Mapping[str, str]) -> Path | None:
+    """Ask for a file name to write to; without an ending, it gets that of the chosen kind of file.
+
+    The kinds are the entries of the file dialog, each with its ending.
+    """
+    chosen, kind = QFileDialog.getSaveFileName(parent, title, name, ";;".join(kinds))
+    if not chosen:
+        return None
+    path = with_ending(Path(chosen), kinds.get(kind, next(iter(kinds.values()))))
+    return path if path == Path(chosen) or _confirm_overwrite(parent, path) else None
+
+
+def _confirm_overwrite(parent: QWidget | None, *paths: Path) -> bool:
+    """Ask before overwriting files that the file dialog has not asked about."""
+    there = [path.name for path in paths if path.exists()]
+    if not there:
+        return True
+    words = f"{' and '.join(there)} {'exist' if len(there) > 1 else 'exists'} already. Replace?"
+    return bool(QMessageBox.question(parent, "Replace files", tip(words)) == QMessageBox.StandardButton.Yes)
 
 
 def _is_table_of_groups(path: Path) -> bool:

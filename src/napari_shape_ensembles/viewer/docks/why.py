@@ -1,15 +1,14 @@
 """The page *Why* of the bench: what a difference consists of, and the learned shape space."""
 
-from pathlib import Path
-
 import numpy as np
 from napari.components import ViewerModel
 from qtpy.QtCore import QEvent
-from qtpy.QtWidgets import QComboBox, QFileDialog
+from qtpy.QtWidgets import QComboBox
 
 from ...comparison.display import MARK
 from ...explanation.shape_paths import ShapePlaces
 from ...explanation.swaps import swap_sentences
+from ..dialogs import REPORTS, ask_save_path
 from ..explaining import same_data
 from ..panels.explanation import ExplanationPanel
 from ..panels.shape_explorer import ShapeExplorer
@@ -147,10 +146,8 @@ class WhyPage(TaskPage):
         )
 
     def _ask_for_report(self) -> None:
-        chosen, _ = QFileDialog.getSaveFileName(self, "Save report", "report.html", "Report (*.html *.pdf)")
-        if chosen:
-            path = Path(chosen)
-            self.explanation.save_report(path if path.suffix else path.with_suffix(".html"))
+        if (path := ask_save_path(self, "Save report", "report.html", REPORTS)) is not None:
+            self.explanation.save_report(path)
 
     def hideEvent(self, event: QEvent | None) -> None:
         self.explorer.stop()

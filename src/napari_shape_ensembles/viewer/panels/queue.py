@@ -5,11 +5,12 @@ from typing import Any
 
 from qtpy.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSignalBlocker, Qt
 from qtpy.QtGui import QKeySequence, QShortcut
-from qtpy.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QLineEdit, QTableView, QWidget
+from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTableView, QWidget
 
 from ...inspection.reviewing import FIXES
 from ...io.layouts import ending_of
 from ...words import counted, shortened
+from ..dialogs import ask_save_path
 from ..inspecting import KEYS, ORDERS, InspectionTask
 from .fonts import with_label_font
 from .widgets import (
@@ -44,7 +45,7 @@ _FIX_TOOLTIPS = {
     "redraw": "Paint, erase or fill with napari's tools on the copy; every stroke is logged",
 }
 
-_LABEL_KINDS = "TIFF (*.tif *.tiff);;PNG (*.png);;NumPy array (*.npy)"
+_LABEL_KINDS = {"TIFF (*.tif)": ".tif", "TIFF (*.tiff)": ".tiff", "PNG (*.png)": ".png", "NumPy array (*.npy)": ".npy"}
 
 # Reasons longer than this do not fit into two lines of the table, and are shown there by their first words.
 _MAX_REASONS = 40
@@ -182,14 +183,16 @@ class Queue(QWidget):
         """Ask for a file name for each corrected image or stack and each file of outlines, and save them."""
         paths, annotated = {}, self._task.annotated()
         for image, name in self._task.to_save().items():
-            what, kinds, ending, proposed = "labels", _LABEL_KINDS, ".tif", f"{name}.tif"
+            what, kinds, proposed = "labels", _LABEL_KINDS, f"{name}.tif"
             if image in annotated:
                 ending = ending_of(name)
-                what, kinds, proposed = "outlines", f"(*{ending})", str(Path(name).with_suffix(f".corrected{ending}"))
-            chosen, _ = QFileDialog.getSaveFileName(self, f"Save corrected {what}", proposed, kinds)
-            if chosen:
-                path = Path(chosen)
-                paths[image] = path if path.suffix else path.with_suffix(ending)
+                what, kinds, proposed = (
+                    "outlines",
+                    {f"(*{ending})": ending},
+                    f"{Path(name).with_suffix('')}.corrected{ending}",
+                )
+            if (path := ask_save_path(self, f"Save corrected {what}", proposed, kinds)) is not None:
+                paths[image] = path
         if paths:
             self._task.save(paths)
 
