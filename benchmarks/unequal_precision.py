@@ -71,7 +71,7 @@ TRENDS = (
     ((0, 1, 5), ((5, 30), (5, 30), (1, 4))),
 )
 # Number of blocks, each with these groups.
-BLOCKED = ((4, ((1, 3), (1, 30))), (3, ((2, 4), (2, 40))), (2, ((4, 3), (4, 30))))
+BLOCKED = ((4, ((1, 3), (1, 30))), (8, ((1, 3), (1, 40))), (3, ((2, 4), (2, 40))), (2, ((4, 3), (4, 30))))
 # Few replicates of few and of many outlines, in equal numbers, where the weights are estimated worst.
 FEW = (((4, 5), (4, 45)), ((5, 5), (5, 45)), ((6, 5), (6, 45)))
 KINDS = ("Gaussian", "shared", "skewed", "deviant")

@@ -560,3 +560,13 @@ def test_more_labelings_are_drawn_only_where_the_decision_depends_on_them():
         same = replicate_test(kernels, Hypothesis(treated), draws=2000, significance=level)
         assert (same.p_value, same.p_error) == (test.p_value, test.p_error)
     assert replicate_test(kernels, Hypothesis(treated), draws=2000).p_value == p
+
+
+def test_a_component_that_does_not_vary_is_no_second_test():
+    """Circles have one elongation: it doubled the p-value of their size."""
+    rng, group = np.random.default_rng(0), np.repeat([0, 1], 3)
+    means, counts = np.stack([rng.normal(size=6) + 3 * group, np.full(6, 2.0)], axis=1), np.array([5] * 3 + [50] * 3)
+    for within in (0.0, 1.0):
+        both = small_sample_test(means, np.array([1.0, within]), Hypothesis(group == 1), counts)
+        alone = small_sample_test(means[:, :1], np.ones(1), Hypothesis(group == 1), counts)
+        assert (both.p_value, both.tests) == (alone.p_value, 1)

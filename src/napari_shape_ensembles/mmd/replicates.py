@@ -1032,11 +1032,12 @@ def small_sample_test(
     means = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
     given, units = hypothesis, np.asarray(within)
     unequal = counts is not None and precision_differs(hypothesis, counts)
-    if unequal and 1 < (number := means.shape[1]) <= _FEW_COMPONENTS:
-        each = (small_sample_test(means[:, [place]], units[[place]], given, counts) for place in range(number))
+    varying = np.ptp(means, axis=0) > 1e-9 * np.abs(means).max(axis=0)
+    if unequal and 1 < (number := int(varying.sum())) <= _FEW_COMPONENTS:
+        each = (small_sample_test(means[:, [one]], units[[one]], given, counts) for one in np.flatnonzero(varying))
         found = min(each, key=lambda test: test.p_value)
         return replace(found, p_value=min(number * found.p_value, 1.0), tests=number)
-    varying = (units > 0) & (np.ptp(means, axis=0) > 1e-9 * np.abs(means).max(axis=0))
+    varying &= units > 0
     if counts is not None and np.ptp(counts) and varying.any():
         scaled = means[:, varying] / units[varying]
         weights = precisions(scaled @ scaled.T, float(varying.sum()), counts, hypothesis)
