@@ -114,6 +114,24 @@ def test_images_of_unequal_pixel_size_are_compared_at_the_largest(tmp_path):
     assert experiment(images[:3] + images[4:], design.drop(3), QUICK).groups.note == ""
 
 
+def test_no_ratio_is_said_of_waves_that_pixels_do_not_hold():
+    """Of objects 9 px across the roughness is not tested: a sentence gave its ratio as what differs in form."""
+    rng, images = np.random.default_rng(0), []
+    for place in range(6):
+        rows, columns = np.indices((72, 72))
+        labels = np.zeros(rows.shape, int)
+        for label, (top, left) in enumerate(np.ndindex(4, 4), start=1):
+            size = rng.uniform(4, 5, 2)
+            labels[np.hypot((rows - 18 * top - 9) / size[0], (columns - 18 * left - 9) / size[1]) < 1] = label
+        images.append(Ensemble.from_labels(labels, scale=(0.1, 0.1), unit="µm", name=f"{place}"))
+    design = pd.DataFrame({"group": [*"aaabbb"], "age": [1.0, 2, 4, 1, 3, 5]})
+    found = experiment(images, design, QUICK)
+    assert any("Not tested: roughness" in words for words in found.warnings)
+    said = [*found.sentences(), *found.overall(given=["age"])]
+    assert "roughness" not in " ".join(said)
+    assert "size ratio" in said[0]
+
+
 def test_serious_outline_faults_withhold_the_row_of_a_contrast():
     images, design = groups_of((5, 5, 5), (1, 1, 1.5))
     images[12] = Ensemble([*images[2].curves[:6], *images[12].curves[6:]], name="field 12", unit="µm")

@@ -82,9 +82,9 @@ def _adjusted_ratios(result: Any, given: Sequence[str]) -> str:
         hypothesis = result.design.hypothesis(second[:, None], given)
     except ValueError:  # an unknown column, already reported by the test
         return ""
-    for quantity in EFFECTS.values():
+    for test, quantity in EFFECTS.items():
         ratio = result.quantities.slope(quantity, second, hypothesis)
-        if ratio.freedom > 0:
+        if ratio.freedom > 0 and quantity not in result.groups.parts[test].left_out:
             low, high = (float(np.exp(end)) for end in ratio.interval())
             words += f"; {_ratio_words(quantity, float(np.exp(ratio.value)), low, high)}"
     return words
@@ -171,23 +171,25 @@ def _sentence(
             effect = "no block contains both groups"
         elif test == "scale":  # which may differ in elongation alone
             effect += f"; {_ratio_words('elongation', *elongation.tolist())}"
+        elif EFFECTS[test] in result.groups.parts[test].left_out:  # of waves that the pixels do not hold
+            effect, low = "", 0.0
+        tested = "; ".join(filter(None, [f"p = {p_text(p, level)}", effect]))
         within_reach = found["case"] != INCONCLUSIVE
         equivalence_p = same[f"{test}_p_adjusted"]
         differs = within_reach and p <= level
         if equivalence_p <= level:
             alike = f"equivalent within {within} (equivalence p = {p_text(equivalence_p, level)}"
-            tested = f"p = {p_text(p, level)}; {effect})"
-            words.append(f"{what} differs but is {alike}; {tested}" if differs else f"{what} is {alike}; {tested}")
+            words.append(f"{what} {'differs but is' if differs else 'is'} {alike}; {tested})")
         elif not within_reach:
-            words.append(f"{what} not testable by permutation (p = {p_text(p, level)}; {effect})")
+            words.append(f"{what} not testable by permutation ({tested})")
         elif differs:
-            words.append(f"{what} differs (p = {p_text(p, level)}; {effect})")
+            words.append(f"{what} differs ({tested})")
         else:
             of = f"of {EFFECTS[test]} " if test == "scale" else ""
             _, least, most = ratio_words(found[f"{test}_effect"], low, high)
             farther = f"up to {most}" if high * low >= 1 else f"down to {least}"
             could = f", a ratio {of}{farther} could have been missed" if low > 0 and np.isfinite(high) else ""
-            words.append(f"no difference in {what} detected (p = {p_text(p, level)}; {effect}{could})")
+            words.append(f"no difference in {what} detected ({tested}{could})")
     alone = " (for these images only)" if found["permuted"] == "curves" else ""
     if found["decided_by"] == SMALL_SAMPLE:
         alone = f" (by the small-sample test, which assumes roughly Gaussian means of {found['permuted']})"
