@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import json
 import re
+from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 
@@ -108,6 +109,14 @@ def test_tutorials_run_and_produce_a_figure_and_a_sentence(page, capsys, tmp_pat
     printed = next(out for (out, _), (code, _) in zip(said[1:], steps, strict=True) if code in sentence)
     assert re.search(r"\d", printed)
     mpl.pyplot.close("all")
+
+
+def test_a_result_has_what_the_pages_say_it_has():
+    kinds = shape_ensembles.Comparison, shape_ensembles.Experiment
+    known = {name for kind in kinds for name in (*dir(kind), *(one.name for one in fields(kind)))}
+    for page in (ROOT / "README.md", *BUILT):
+        named = re.findall(r"\bresult\.([a-z]\w*)(?!\w*\.npz)", page.read_text(encoding="utf-8"))
+        assert {*named} - {"comparison", "experiment"} <= known, page  # the two are files
 
 
 @pytest.mark.parametrize("labels", [False, True])

@@ -1,4 +1,4 @@
-"""Draws docs/images/overview.png: two groups of cells whose sizes do not differ, and whose forms do.
+"""Draws docs/images/overview.png: two groups of cells: no difference in size is detected, and their forms differ.
 
 Run as ``python docs/figures/overview.py``. The text is also stored as the description of the picture, which
 tools/write_docs.py compares with the stored results.

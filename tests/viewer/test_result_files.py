@@ -11,6 +11,7 @@ import pytest
 import tifffile
 from matplotlib.colors import to_rgba_array
 from napari.components import ViewerModel
+from napari.settings import get_settings
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QMessageBox
 from skimage import measure
@@ -152,6 +153,17 @@ def test_a_reopened_result_is_linked_to_images_opened_during_a_check(saved, qtbo
     qtbot.waitUntil(lambda: dock.results.origin.text() == "Opened from pair.comparison.npz.")
     assert chosen_names(dock) == [["one"], ["two"]]
     assert dock.state == "done"
+
+
+def test_a_result_given_on_the_command_line_opens_in_the_bench(saved, make_napari_viewer, qtbot):
+    viewer = make_napari_viewer()  # its window is not shown before the files are read
+    npe2.PluginManager.instance().discover()
+    viewer.open(saved, plugin=PLUGIN)
+    bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    qtbot.waitUntil(lambda: bench.session.comparison.result is not None and not bench.session.comparison.busy)
+    assert bench.step == "Answer"
+    assert "Opened from pair.comparison.npz" in bench.pages["Answer"].results.origin.text()
+    assert get_settings().plugins.extension2reader["*.comparison.npz"] == PLUGIN  # chosen once, napari asks no more
 
 
 def test_opening_a_result_keeps_other_chosen_images(saved, qtbot):

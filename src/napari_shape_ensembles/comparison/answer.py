@@ -313,7 +313,7 @@ def scope(comparison: Comparison) -> str:
         how = "were permuted" if comparison.decided_by == PERMUTATION else "were compared by the small-sample test"
         permuted = f"whole {comparison.permuted} {how} ({counts[0]} and {counts[1]})"
         if min(counts) > 1:
-            return f"It holds for the conditions if all {comparison.permuted} are independent: {permuted}."
+            return f"It holds for the conditions if {comparison.permuted} are independent: {permuted}."
         single, other = names if counts[0] == 1 else names[::-1]
         unit = comparison.permuted.removesuffix("s")
         return f"It holds for the one {unit} of {single}, compared with the condition of {other}: {permuted}."

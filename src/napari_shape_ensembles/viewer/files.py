@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from napari.settings import get_settings
 from napari.utils.notifications import show_warning
-from qtpy.QtWidgets import QApplication, QMainWindow
 
 from ..archive import is_archive
 from ..budget import budget
@@ -55,17 +54,17 @@ def reader(path: str | Sequence[str]) -> Reader | None:
         return lambda path: [mask_layer(name) for name in paths_of(path)]
     if any(is_archive(name, kind) for name in paths_of(path) for kind in (EXPERIMENT, REFERENCE)):
         return open_in_bench
-    if all(is_archive(name, COMPARISON) for name in paths_of(path)) and _is_window_shown():
+    if all(is_archive(name, COMPARISON) for name in paths_of(path)) and _is_in_a_window():
         return open_in_bench
     return read_curve_layers if all(map(_holds_curves, paths_of(path))) else None
 
 
-def _is_window_shown() -> bool:
-    """Whether a person looks at a window: a comparison is then shown in the bench, not by its curves alone."""
-    windows = QApplication.topLevelWidgets() if QApplication.instance() is not None else []
-    return napari.current_viewer() is not None and any(
-        isinstance(window, QMainWindow) and window.isVisible() for window in windows
-    )
+def _is_in_a_window() -> bool:
+    """Whether a file is opened in a window: a comparison is then shown in the bench, not by its curves alone.
+
+    The command line ``napari`` opens files before it shows its window.
+    """
+    return getattr(napari.current_viewer(), "window", None) is not None
 
 
 def _holds_curves(name: str) -> bool:
@@ -87,6 +86,7 @@ def open_in_bench(path: str | Sequence[str]) -> list[tuple[None]]:
         raise ValueError("it is opened in a napari viewer, or by Experiment.load or Reference.load")
     if (window := getattr(viewer, "window", None)) is not None:
         window.add_plugin_dock_widget(PLUGIN, "Shape bench")[0].show()
+        prefer_own_reader()
     for name in paths_of(path):
         session = Session.of(viewer)
         (session.open_reference if is_archive(name, REFERENCE) else session.open_result)(Path(name))
