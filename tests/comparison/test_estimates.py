@@ -269,6 +269,14 @@ def test_circles_and_ellipses_have_exactly_the_same_form():
     assert table.loc["elongation", "estimate"] == pytest.approx(2)
 
 
+def test_roughness_that_pixels_do_not_hold_is_not_estimated():
+    small, smaller = (Ensemble([radius * c for c in waves_of(3.0).curves], pixel_size=1.0) for radius in (0.3, 0.28))
+    result = compare(small, smaller, landmarks=100, rank=10, permutations=99)
+    assert "the outlines hold" in result.undulation.left_out["roughness"]
+    table = result.estimates.set_index("quantity")
+    assert table.loc[["roughness", "concavity"], ["estimate", "low", "high"]].isna().all(axis=None)
+
+
 def waves_of(factor, *, digits=8):
     """Circles with waves of random height and phase, times a factor."""
     rng, u, k = np.random.default_rng(3), 2 * np.pi * np.arange(400) / 400, np.arange(2, 25)

@@ -117,6 +117,8 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     quantile = None if comparison.permuted_spread is None else quantile_of(comparison.permuted_spread)
     found[_SPREAD] = spread_ratios(measured["size"][:, None], first, counts, **units, quantile=quantile)[:, 0]
     found["area"] = area_ratio(comparison, counts)
+    if all(band[1] <= COARSE for band in comparison.space.bands_):  # the pixels hold no finer waves
+        del found["roughness"]
     rows = []
     for name in QUANTITIES:
         if name in _DISTANCES and not distances:
