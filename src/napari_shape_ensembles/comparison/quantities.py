@@ -143,7 +143,7 @@ def log_deviations(points: Real) -> Real:
     if away.min() < KNOWN:
         return np.asarray(found)
     towards = (points - middle) / away[:, None]
-    # Derivatives by the median: of the mean logarithm, and of the mean direction, which is zero at the median, but for its iteration.
+    # Derivatives by the median: of the mean logarithm, and of the mean direction, which is zero there.
     slope = (towards / away[:, None]).mean(axis=0)
     bends, axes = np.linalg.eigh(np.eye(len(slope)) - (towards / away[:, None]).T @ towards / (1 / away).sum())
     told = bends > _LEAST_BEND
