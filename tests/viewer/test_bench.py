@@ -30,7 +30,10 @@ from scipy import ndimage
 
 from docks import (
     PLUGIN,
+    add_labels,
+    add_spots,
     cells,
+    ended,
     grid_of,
     press,
     set_choices,
@@ -184,8 +187,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
 
 def test_closing_a_detached_page_does_not_stop_the_bench(viewer, qtbot, monkeypatch):
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
-    for seed, name in ((1, "one"), (2, "two")):
-        viewer.add_image(spots(seed, rows=3), name=name)
+    add_spots(viewer, "one", "two", rows=3)
     bench.show_page(STEPS.index("Answer"))
     for _ in range(2):  # the second time, the same dock is raised
         bench.headings["Images"].actions()[0].trigger()
@@ -289,8 +291,7 @@ def bench(model, qtbot):
 @pytest.fixture
 def bench_of_two(model, qtbot):
     """The bench with two images of a few spots, without a window."""
-    for seed, name in ((1, "one"), (2, "two")):
-        model.add_image(spots(seed, rows=3), name=name)
+    add_spots(model, "one", "two", rows=3)
     bench = Bench(model)
     qtbot.addWidget(bench)
     return bench
@@ -570,8 +571,7 @@ def test_incompatible_units_are_reported_before_comparing(bench_of_two, model):
 
 
 def test_labels_show_no_segmentation_controls(model, qtbot, shown):
-    for seed, name in ((1, "one"), (2, "two")):
-        model.add_labels(labels_of(seed), name=name)
+    add_labels(model, "one", "two")
     bench = shown(Bench(model))
     bench.show_page(STEPS.index("Outlines"))
     page = bench.pages["Outlines"].show_tab(0)
@@ -721,8 +721,7 @@ def test_curves_of_another_recipe_do_not_lie_over_the_preview(bench_of_two, mode
     session = bench.session
     session.choices.recipe_loaded = True
     set_choices(session.choices, **QUICK)
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     bench.show_part("Settings and preview")
     page = bench.pages["Outlines"].show_tab(0)
     qtbot.waitUntil(lambda: session.segmentation.is_preview_drawn)
@@ -748,8 +747,7 @@ def test_curves_of_another_recipe_do_not_lie_over_the_preview(bench_of_two, mode
 
 
 def test_the_numbers_on_outlines_are_those_of_compared_images(model, qtbot, shown):
-    for seed, name in ((1, "one"), (2, "two"), (3, "other")):
-        model.add_image(spots(seed, rows=4), name=name)
+    add_spots(model, "one", "two", "other", rows=4)
     shown(bench := Bench(model))
     session, other = bench.session, model.layers["other"]
     session.design.write([(other, "group", "")])
@@ -906,8 +904,7 @@ def test_proposals_of_images_removed_on_another_page_disappear(model, qtbot, sho
 def test_the_outlines_status_depends_on_the_compared_images(bench, model, qtbot):
     session = bench.session
     set_choices(session.choices, **QUICK)
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     compared = status(session, "Outlines")
     assert compared.reason == f"{len(session.comparison.result.a)} and {len(session.comparison.result.b)} outlines."
     session.design.choose(*session.design.sides()[::-1])
@@ -967,8 +964,7 @@ def test_trust_is_to_be_checked_if_smoothing_changes_the_answer(model, qtbot):
     qtbot.addWidget(bench := Bench(model))
     session = bench.session
     set_choices(session.choices, **QUICK, significance=0.05, outline_smoothing=0.0)
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     assert session.comparison.result.case[0] == "0"
     bench.show_page(STEPS.index("Trust"))
     page, heading = bench.pages["Trust"].show_tab(2), bench.headings["Trust"]
@@ -1008,8 +1004,7 @@ def test_a_cancelled_export_leaves_no_folder_behind(bench_of_two, qtbot, monkeyp
     task, folder = bench_of_two.session.comparison, tmp_path / "paper"
     set_choices(bench_of_two.session.choices, **QUICK)
     answer = bench_of_two.page("Answer")
-    task.run()
-    wait_until_idle(task, qtbot)
+    ended(task, qtbot, task.run)
     if exists:
         folder.mkdir()
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(folder))
@@ -1043,8 +1038,7 @@ def test_trust_states_doubts_that_most_results_have_and_is_dimmed_if_outdated(be
     answer = bench.page("Answer")
     bench.show_page(STEPS.index("Trust"))
     page = bench.pages["Trust"].show_tab(0)
-    comparison.run()
-    wait_until_idle(comparison, qtbot)
+    ended(comparison, qtbot, comparison.run)
     qtbot.waitUntil(lambda: page.position.isVisibleTo(page))
     assert page.position.isEnabled()
     assert page.notes.isEnabled()
@@ -1134,8 +1128,7 @@ def test_a_selected_curve_is_highlighted_for_any_active_layer_until_esc(make_nap
     bench = Bench(viewer)
     viewer.window.add_dock_widget(bench)
     set_choices(bench.session.choices, **QUICK)
-    bench.session.comparison.run()
-    wait_until_idle(bench.session.comparison, qtbot)
+    ended(bench.session.comparison, qtbot, bench.session.comparison.run)
     one, two = bench.session.comparison.curves
     assert one.selected_data == two.selected_data == set()
 
@@ -1439,8 +1432,7 @@ def test_corrected_labels_are_above_those_they_replace(model, qtbot):
     session.design.write([(model.layers["field"], "group", "")])
     bench.page("Outlines").show_tab(1)
     session.inspection.a.choose(model.layers["masks"])
-    session.inspection.run()
-    wait_until_idle(session.inspection, qtbot)
+    ended(session.inspection, qtbot, session.inspection.run)
     session.inspection.go_to(0)
     session.inspection.fix("delete")
     qtbot.waitUntil(lambda: not session.inspection.update_runner.busy)
@@ -1488,8 +1480,7 @@ def test_painting_does_not_hide_an_adjacent_image(bench_of_two, model, qtbot):
 def test_replacement_images_with_another_unit_get_cells(bench_of_two, model, qtbot):
     set_choices(bench_of_two.session.choices, **QUICK)
     comparison = bench_of_two.session.comparison
-    comparison.run()
-    wait_until_idle(comparison, qtbot)
+    ended(comparison, qtbot, comparison.run)
     kept = list(model.layers)  # kept alive, as by napari's undo, a console or a script
     model.layers.clear()
     for name in ("three", "four"):
