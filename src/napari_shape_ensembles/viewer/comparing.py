@@ -226,14 +226,11 @@ class ComparisonTask(Task[Comparison]):
 
     def current_inputs(self) -> RunInputs:
         """Return the layers of all groups, and the rest of the table if it is more than the groups A and B."""
-        choices, groups = self.choices, self.design.groups()
-        refs = tuple(tuple(map(weakref.ref, rows)) for rows in groups.values())
-        excluded = choices.exclusions.of(itertools.chain(*groups.values()), choices.recipe)
-        more = PLAIN_TABLE
+        groups, more = self.design.groups(), PLAIN_TABLE
         if self.design.is_experiment:
             table = tuple(line[1:] for line in self.design.rows())
             more = {TABLE: table, CONTROL: self.control, REQUESTED: self._requested()}
-        return RunInputs(refs, choices.recipe, choices.settings, excluded, more, names=tuple(groups))
+        return self.inputs_of(*groups.values(), more=more, names=tuple(groups))
 
     @property
     def control(self) -> str:

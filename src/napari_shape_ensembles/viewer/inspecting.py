@@ -166,11 +166,10 @@ class InspectionTask(Task[Inspection]):
     def current_inputs(self) -> RunInputs:
         """Return the layers, if chosen, or the label sets, and the question; excluded curves are inspected too."""
         if self.question == ANNOTATORS:
-            a, b = tuple(weakref.ref(layer) for layer in self.label_sets()), tuple[Any, ...]()
+            sides: list[list[Labels] | list[Layer]] = [self.label_sets(), []]
         else:
-            a, b = (() if (layer := one.chosen()) is None else (weakref.ref(layer),) for one in (self.a, self.b))
-        none = (frozenset[str](),) * len(a + b)
-        return RunInputs((a, b), self.choices.recipe, self.choices.settings, none, {_QUESTION: self.question})
+            sides = [[layer for layer in (one.chosen(),) if layer is not None] for one in (self.a, self.b)]
+        return self.inputs_of(*sides, whole=True, more={_QUESTION: self.question})
 
     def blocking_reason(self) -> str:
         a, b = self.a.chosen(), self.b.chosen()

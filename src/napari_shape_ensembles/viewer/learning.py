@@ -242,9 +242,7 @@ class LearningTask(Task[ObjectModel]):
         """Return all annotated images."""
         pairs = [(image, layer) for image, layer in self.examples() if np.any(layer.data)]
         sums = tuple(painted_checksum(layer) for _, layer in pairs)
-        refs = tuple(weakref.ref(image) for image, _ in pairs)
-        more = {"what is painted": sums}
-        return RunInputs((refs, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(refs), more)
+        return self.inputs_of([image for image, _ in pairs], (), whole=True, more={"what is painted": sums})
 
     def blocking_reason(self) -> str:
         if self.segmentation.image.chosen() is None:
@@ -389,8 +387,7 @@ class ProposingTask(Task[Proposed]):
             [self.segmentation.image.chosen(), *sides[0], *sides[1], *self.choices.design.open_layers()]
         )
         images = [one for one in layers if isinstance(one, Image) and one.name not in contents and self._is_usable(one)]
-        refs = tuple(weakref.ref(images[place]) for place in places_tried(len(images)))
-        return RunInputs((refs, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(refs))
+        return self.inputs_of([images[place] for place in places_tried(len(images))], (), whole=True)
 
     def _is_usable(self, image: Image) -> bool:
         """Whether the pixels of an image are rectangular; if not, the preview says so."""

@@ -25,7 +25,19 @@ from ..outlines.proposals import best_recipe
 from ..parameters import NOT_SET, Parameter, parameters_of
 from ..progress import Progress, Stopped, reporting
 from .choices import Choices
-from .inputs import Excluded, LayersOfSides, Plane, Refs, Source, Sources, copy_pixels, fingerprint, plane_of, source_of
+from .inputs import (
+    Excluded,
+    ImageRow,
+    LayersOfSides,
+    Plane,
+    Refs,
+    Source,
+    Sources,
+    copy_pixels,
+    fingerprint,
+    plane_of,
+    source_of,
+)
 
 Result = TypeVar("Result")
 JobFunction: TypeAlias = Callable[[], Any]
@@ -313,11 +325,7 @@ class Task(JobRunner, ABC, Generic[Result]):
 
     def current_inputs(self) -> RunInputs:
         """Return the inputs of a run with the current choices."""
-        choices = self.choices
-        sides = choices.design.sides()
-        a, b = (tuple(map(weakref.ref, side)) for side in sides)
-        excluded = choices.exclusions.of(itertools.chain(*sides), choices.recipe)
-        return RunInputs((a, b), choices.recipe, choices.settings, excluded)
+        return self.inputs_of(*self.choices.design.sides())
 
     def on_failed(self, reason: str) -> None:
         """Record that a run has failed; the previous result is kept."""
@@ -336,6 +344,13 @@ class Task(JobRunner, ABC, Generic[Result]):
         self.message = CANCELLED
 
     # Common to all tasks.
+
+    def inputs_of(self, *groups: Iterable[Layer | ImageRow], whole: bool = False, **more: Any) -> RunInputs:
+        """Return the inputs of a run with these groups of layers; without excluding curves if they are `whole`."""
+        recipe, refs = self.choices.recipe, tuple(tuple(map(weakref.ref, group)) for group in groups)
+        rows = [ref() for ref in itertools.chain(*refs)]
+        excluded = (frozenset[str](),) * len(rows) if whole else self.choices.exclusions.of(rows, recipe)
+        return RunInputs(refs, recipe, self.choices.settings, excluded, **more)
 
     @property
     def has_result(self) -> bool:

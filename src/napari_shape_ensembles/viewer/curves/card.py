@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 from qtpy.QtCore import QSize
 from qtpy.QtGui import QResizeEvent
-from qtpy.QtWidgets import QGridLayout, QWidget
+from qtpy.QtWidgets import QGridLayout
 
 from ..._types import Index
 from ...comparison import Comparison
@@ -27,8 +27,8 @@ _SHORT_LABELS = {"distance_from_mean": "from the mean", "equivalent_diameter": "
 class CurveCard(OutlineButtons):
     """Shows the selected curve, or how many are selected, or a hint how to select one."""
 
-    def __init__(self, selection: CurveSelection, parent: QWidget | None = None, *, brief: bool = False) -> None:
-        super().__init__(parent)
+    def __init__(self, selection: CurveSelection, *, brief: bool = False) -> None:
+        super().__init__()
         self.row = -1
         self._brief = brief  # few measurements, no neighbors
         self.numbers = wrapped_label(rich=True)

@@ -3,7 +3,6 @@
 import numpy as np
 from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPen, QPixmap, QPolygonF, QResizeEvent
-from qtpy.QtWidgets import QWidget
 from skimage.measure import points_in_poly
 
 from ..._types import Index, Real
@@ -26,8 +25,8 @@ class ScatterPlot(Drawing):
     picked = Signal(object)  #: array: pooled indices selected by click or lasso; Shift extends the selection
     hovered = Signal(int)  #: int: pooled index of the hovered curve, or -1
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.points: Real = np.empty((0, 2))
         self.rows: Index = np.empty(0, dtype=np.int64)
         self._first = 0

@@ -36,8 +36,8 @@ _MAX_COORDINATES = 6  # number of undulation coordinates offered for the axes
 class CurveExplorer(QWidget):
     """Linked views of the curves of a result, which share a selection."""
 
-    def __init__(self, selection: CurveSelection, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, selection: CurveSelection) -> None:
+        super().__init__()
         self.selection = selection
         self._comparison: ComparisonTask | None = None
         self._result: Comparison | None = None

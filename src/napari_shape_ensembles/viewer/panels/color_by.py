@@ -24,8 +24,8 @@ class ColorBy(QWidget):
 
     changed = Signal(str, int)  #: (str, int): the chosen feature and percentile
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.choice = NarrowList(
             "Feature that colors the curves; all images share one color scale. Default: distance from the "
             "mean.\nTypical of a group: the witness of the test, positive where curves of the first group are denser.",
@@ -74,8 +74,8 @@ class ColorBar(Drawing):
     napari draws no color bar for Shapes layers.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.show_values(Coloring("", ""), (0.0, 1.0), np.empty(0), np.empty(0), "")
 

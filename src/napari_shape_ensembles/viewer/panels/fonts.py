@@ -89,8 +89,8 @@ def with_label_font(widget: QWidget, *, lines: int = 1) -> None:
 class SteadyLabel(_FontAwareMixin, QLabel):
     """A label with the fixed width of its longest text, so that a change of text does not move the layout."""
 
-    def __init__(self, text: str, longest: str, parent: QWidget | None = None) -> None:
-        super().__init__(text, parent)
+    def __init__(self, text: str, longest: str) -> None:
+        super().__init__(text)
         self._longest = longest
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)  # avoids a layout pass per text
 
@@ -101,8 +101,8 @@ class SteadyLabel(_FontAwareMixin, QLabel):
 class NamedLine(_FontAwareMixin, QLabel):
     """A single-line label with a name in its text, elided in the middle if space is short."""
 
-    def __init__(self, before: str, name: str, after: str, parent: QWidget | None = None) -> None:
-        super().__init__(before + name + after, parent)
+    def __init__(self, before: str, name: str, after: str) -> None:
+        super().__init__(before + name + after)
         self._parts = before, name, after
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

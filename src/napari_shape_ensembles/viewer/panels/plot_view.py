@@ -10,7 +10,7 @@ import numpy as np
 from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QPoint, QSize, Qt, Signal
 from qtpy.QtGui import QImage, QMouseEvent, QPainter
-from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
+from qtpy.QtWidgets import QSizePolicy, QToolTip
 
 from ..task import JobRunner, JobSteps
 from .fonts import Drawing
@@ -47,8 +47,8 @@ class PlotView(Drawing):
     clicked = Signal(int, float, float)
     drawn = Signal()  #: a newly rendered plot is shown
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._plot: Plot | None = None
         self._drawn: RenderedPlot | None = None
         self._is_outdated = False  # whether to render again once the current rendering is done

@@ -91,8 +91,8 @@ def table_html(rows: Sequence[tuple[str, ...]]) -> str:
 class ImageDots(Drawing):
     """Dot plot of the mean of a quantity per image, a line for each group, on a logarithmic axis."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.show_means(({}, {}), "size", "")
 

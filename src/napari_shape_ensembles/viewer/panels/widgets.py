@@ -64,8 +64,8 @@ _MEASURED_ROWS = 20  # rows measured to size a table's columns: hundreds would t
 class ScrollColumn(QScrollArea):
     """A vertical scroll area that is always as wide as its contents require."""
 
-    def __init__(self, page: QWidget, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, page: QWidget) -> None:
+        super().__init__()
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # no tab stop: Tab goes to the contents
@@ -125,8 +125,8 @@ class Section(QWidget):
     toggled = Signal(bool)  #: bool: whether it is now expanded
     unfolded: bool
 
-    def __init__(self, title: str, content: QWidget, *, folded: bool = True, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, title: str, content: QWidget, *, folded: bool = True) -> None:
+        super().__init__()
         self._title = title
         self.content = content
         self.heading = QPushButton()
@@ -309,8 +309,8 @@ def pass_wheel(control: QWidget) -> None:
 class SteadyTabs(QTabWidget):
     """A tab widget that ignores the wheel and is a single tab stop."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setTabBar(bar := _SteadyBar())
         bar.setAccessibleName("Tabs")
         self.setFocusProxy(None)  # the tab bar takes the focus itself
@@ -330,8 +330,8 @@ class WrappedLabel(QLabel):
     blue is unreadable in the dark theme.
     """
 
-    def __init__(self, text: str = "", parent: QWidget | None = None, *, rich: bool = False) -> None:
-        super().__init__(parent)
+    def __init__(self, text: str = "", *, rich: bool = False) -> None:
+        super().__init__()
         self._text = ""
         self.setTextFormat(Qt.TextFormat.RichText if rich else Qt.TextFormat.PlainText)
         self.setWordWrap(True)
