@@ -12,7 +12,6 @@ Run as ``python benchmarks/inspection.py [--cache FOLDER] [--out docs/results/in
 ``--reasons`` for the reasons given for simulated faults, or ``--alarms`` for those given for the references as drawn.
 """
 
-import argparse
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +29,7 @@ from sklearn.metrics import roc_auc_score
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.inspection import suspects
 from napari_shape_ensembles.inspection.evidence import evidence, unlabelled
-from results_file import DATA, out_option, printed, record
+from results_file import DATA, parser_of, printed, record
 
 WRONG_BELOW = 0.7
 METHODS = {
@@ -57,11 +56,10 @@ Kind = Callable[[Path, set[str] | None], Iterator[Case]]
 
 def main() -> None:
     """Print one group of tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--cache", type=Path, help="folder that keeps the evidence between runs")
     parser.add_argument("--reasons", action="store_true", help="only check the reasons on made faults")
     parser.add_argument("--alarms", action="store_true", help="only count the reasons given for references as drawn")
-    out_option(parser)
     options = parser.parse_args()
     if options.reasons:
         record(options.out, **reason_table(DATA))
