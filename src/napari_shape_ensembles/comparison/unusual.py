@@ -15,9 +15,8 @@ from scipy.spatial import KDTree
 from .._types import Index, Real
 from ..outlines import Ensemble
 from ..outlines.exchange import DISTANCES, UNUSUAL
-from .quantities import BENDS, LOBES, amplitudes_and_scales, size_and_elongation
+from .quantities import BENDS, LOBES, amplitudes_and_scales, geometric_median, size_and_elongation
 from .settings import Settings
-from .typical import geometric_median
 
 if TYPE_CHECKING:
     import pandas as pd
