@@ -8,7 +8,8 @@ import pytest
 from curve_makers import blobs, clover
 from napari_shape_ensembles import Ensemble, Settings, compare, extract_curves
 from napari_shape_ensembles.comparison.common_form import COMMON
-from napari_shape_ensembles.comparison.typical import geometric_median, typical_outlines, typical_rows
+from napari_shape_ensembles.comparison.quantities import geometric_median
+from napari_shape_ensembles.comparison.typical import typical_outlines, typical_rows
 from napari_shape_ensembles.explanation.headline import headline
 
 QUICK = Settings(landmarks=60, rank=10, permutations=199)

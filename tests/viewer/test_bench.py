@@ -36,6 +36,7 @@ from docks import (
     set_choices,
     show_docks,
     show_given_result,
+    status,
     wait_until_idle,
     wait_until_released,
     wheel,
@@ -49,12 +50,13 @@ from napari_shape_ensembles.io import save_settings
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.viewer import comparing, studying
 from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
+from napari_shape_ensembles.viewer.designing import frame_of
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.pixel_size import PixelSize
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.inputs import is_own
-from napari_shape_ensembles.viewer.page_status import STATES, STEPS, PageStatus, page_statuses
+from napari_shape_ensembles.viewer.page_status import STATES, STEPS, PageStatus
 from napari_shape_ensembles.viewer.panels.plot_view import PlotView
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 from napari_shape_ensembles.viewer.session import Session
@@ -353,7 +355,7 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     bench.show_page(1)
     press(bench.next, qtbot)
     wait_until_idle(session.comparison, qtbot)
-    assert page_statuses(session)["Outlines"].state == "traced"
+    assert status(session, "Outlines").state == "traced"
     bench.show_page(STEPS.index("Why"))
     shown(bench)
     why = bench.pages["Why"]
@@ -382,7 +384,7 @@ def test_images_of_all_groups_are_previewed(bench_of_two, model, qtbot):
     qtbot.waitUntil(lambda: session.segmentation.previewer.busy)
     qtbot.waitUntil(lambda: not session.segmentation.previewer.busy)
     assert not told  # napari lays out all cells again for each of them
-    assert page_statuses(session)["Outlines"].state == "look"  # nine outlines are too few
+    assert status(session, "Outlines").state == "look"  # nine outlines are too few
 
 
 def test_pixel_sizes_are_edited_in_the_table(bench, model):
@@ -411,7 +413,7 @@ def test_pixel_sizes_are_edited_in_the_table(bench, model):
     for row in range(6):
         page.table.item(row, 1).setText("a" if row < 3 else "b")
         page.table.item(row, 2).setText("")
-    assert page_statuses(bench.session)["Images"].state == "look"
+    assert status(bench.session, "Images").state == "look"
     page.table.item(1, last).setText("half a metre")
     assert "is not a pixel size" in page.message.text()
     np.testing.assert_allclose(model.layers["a_2"].scale, (1, 1))
@@ -705,13 +707,13 @@ def test_duplicate_images_and_labels_opened_as_images_are_reported(qtbot):
     page.check_images()
     qtbot.waitUntil(lambda: "one and two show the same" in page.warnings.text())
     assert page.as_labels.label.text() == "one, two hold labels or a mask."  # once for all images
-    assert page_statuses(bench.session)["Images"].state == "look"
+    assert status(bench.session, "Images").state == "look"
     for layer, seed in zip(list(model.layers), (1, 2), strict=True):
         layer.data = spots(seed)
     page.check_images()
     qtbot.waitUntil(lambda: not page.warnings.text())
     assert page.as_labels.isHidden()
-    assert page_statuses(bench.session)["Images"].state == "done"
+    assert status(bench.session, "Images").state == "done"
 
 
 def test_curves_of_another_recipe_do_not_lie_over_the_preview(bench_of_two, model, qtbot, shown):
@@ -906,21 +908,20 @@ def test_the_outlines_status_depends_on_the_compared_images(bench, model, qtbot)
     set_choices(session.choices, **QUICK)
     session.comparison.run()
     wait_until_idle(session.comparison, qtbot)
-    compared = page_statuses(session)["Outlines"]
+    compared = status(session, "Outlines")
     counts = f"{len(session.comparison.result.a)} and {len(session.comparison.result.b)} outlines"
     assert compared == PageStatus(
         "traced", f"{counts}, without faults. Whether objects are missing is not checked: look."
     )
     session.design.choose(*session.design.sides()[::-1])
-    assert page_statuses(session)["Outlines"] == compared  # of the same images
+    assert status(session, "Outlines") == compared  # of the same images
     model.layers.clear()
-    statuses = page_statuses(session)
-    assert (statuses["Images"].state, statuses["Outlines"].state) == ("open", "open")
+    assert [status(session, name).state for name in ("Images", "Outlines")] == ["open", "open"]
     for seed in (3, 4):
         model.add_image(spots(seed, rows=4))
-    qtbot.waitUntil(lambda: page_statuses(session)["Images"].state == "done")
-    assert page_statuses(session)["Outlines"].state == "open"
-    assert page_statuses(session)["Answer"].state == "stale"
+    qtbot.waitUntil(lambda: status(session, "Images").state == "done")
+    assert status(session, "Outlines").state == "open"
+    assert status(session, "Answer").state == "stale"
 
 
 def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
@@ -1188,12 +1189,10 @@ def test_proposals_are_unfolded_once_if_a_threshold_fragments_objects(model, qtb
     qtbot.waitUntil(lambda: "updating" not in page.count.text() and not verdict.previewer.busy)
     bench.show_page(0)
     qtbot.waitUntil(lambda: not verdict.verdict.counts)
-    assert page_statuses(bench.session)["Outlines"] == PageStatus(
-        "look", verdict.cached_verdict().quality.findings[0].text
-    )
+    assert status(bench.session, "Outlines") == PageStatus("look", verdict.cached_verdict().quality.findings[0].text)
     first = model.layers[0]
     first.data = 1 - first.data
-    assert page_statuses(bench.session)["Outlines"].state == "open"
+    assert status(bench.session, "Outlines").state == "open"
 
 
 def test_the_best_recipe_is_used_unless_the_user_has_chosen_one(model, qtbot, shown):
@@ -1279,7 +1278,7 @@ def test_a_blank_image_is_reported_once_and_others_get_proposals(model, qtbot, s
     press(bench.next, qtbot)
     wait_until_idle(bench.session.comparison, qtbot)
     assert bench.session.comparison.failed
-    assert page_statuses(bench.session)["Outlines"] == PageStatus("look", said.removeprefix("⚠ "))
+    assert status(bench.session, "Outlines") == PageStatus("look", said.removeprefix("⚠ "))
 
 
 def test_a_sheared_image_is_reported_and_others_get_proposals(model, qtbot, shown):
@@ -1520,7 +1519,7 @@ def design(model):
 def test_a_spreadsheet_is_pasted_by_headings_or_position(design, model):
     design.paste("image\tgroup\tdose\ntwo\tdrug\t10\none\tctrl\t0\nthree\tdrug\t20", 0, 0)
     assert design.rows() == (("group", "dose"), ("ctrl", "0"), ("drug", "20"), ("drug", "10"))
-    assert design.frame()["dose"].tolist() == [0, 20, 10]
+    assert frame_of(design.rows())["dose"].tolist() == [0, 20, 10]
     design.paste("x\ty\n", 0, 0)
     assert design.cell(model.layers["one"], "group") == "x"
     assert design.cell(model.layers["one"], "replicate") == "y"

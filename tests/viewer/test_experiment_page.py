@@ -12,7 +12,7 @@ from npe2 import PluginManager
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
 
-from docks import press, set_choices, wait_until_idle
+from docks import press, set_choices, status, wait_until_idle
 from image_makers import labels_of, spots
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.io import rerun
@@ -24,7 +24,7 @@ from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.docks.trust import TrustPage
 from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.inputs import ImageRow, is_own
-from napari_shape_ensembles.viewer.page_status import PageStatus, page_statuses
+from napari_shape_ensembles.viewer.page_status import PageStatus
 from napari_shape_ensembles.viewer.report import script_of
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.splitting import NewPart, layers_of
@@ -453,12 +453,12 @@ def test_withheld_rows_are_shown_after_confirmation(model, qtbot):
     assert [row[1] for row in page.comparison.answer.rows] == ["inconclusive"] * 3
     assert page.faults.label.text() == "⚠ No answer for 1 of 3 contrasts until the outlines have been checked."
     assert "occur twice" in page.groups.contrasts.text()
-    assert page_statuses(session)["Answer"] == PageStatus("look", page.faults.label.text())
+    assert status(session, "Answer") == PageStatus("look", page.faults.label.text())
     press(page.faults.button, qtbot)
     wait_until_idle(session.comparison, qtbot)
     assert [row[1] for row in page.comparison.answer.rows] == ["no difference", "inconclusive", "inconclusive"]
     assert page.faults.isHidden()
     assert session.choices.settings.overrule
-    assert page_statuses(session)["Answer"].state == "done"
+    assert status(session, "Answer").state == "done"
     assert session.comparison.unsaved
     assert page.stale.isHidden()

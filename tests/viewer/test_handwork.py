@@ -6,7 +6,7 @@ import pytest
 import tifffile
 from napari.components import ViewerModel
 
-from docks import press
+from docks import exclude, press
 from fault_makers import ODD, faulty
 from image_makers import spots
 from napari_shape_ensembles import Settings
@@ -145,7 +145,7 @@ def test_closing_warns_of_everything_made_by_hand(model, qtbot, tmp_path):
     session.design.connect_events()
     assert loss_warnings(session) == []
     one = model.layers["one"]
-    session.choices.exclusions.toggle(one, "3", session.choices.recipe)
+    exclude(session.choices, one, "3")
     assert loss_warnings(session) == [close_confirmation.EXCLUSIONS.format("1 curve")]
     session.choices.exclusions.clear()
     session.design.write([(one, "group", "wild type")])

@@ -26,7 +26,7 @@ from ..mmd.two_sample import pooled_mmd_test
 from ..outlines.ensemble import areas_and_perimeters
 from ..shapes.lobes import BANDS
 from .learning import KNOWN
-from .quantities import COARSE, LOBES, resolved_lobes, unresolved
+from .quantities import COARSE, LOBES, log_deviations, resolved_lobes, unresolved
 from .quantity_tests import (
     PermutedDifferences,
     adjusted_difference,
@@ -231,14 +231,8 @@ def _form_deviations(comparison: Comparison) -> Real:
     Amplitudes of the bands that the pixels resolve depend on no registration, nor on a mean form.
     """
     resolved = [comparison.lobes[name] for name in resolved_lobes(comparison.space.bands_)]
-    bands, apart = np.exp(np.stack(resolved, axis=1)), []
-    for side in np.split(bands, [len(comparison.a)]):
-        away = np.linalg.norm(side - np.median(side, axis=0), axis=1)
-        # Along a line one outline is the median, with a logarithm of -∞: the nearest of n others is about so near.
-        away = np.maximum(away, np.median(away) / len(side))
-        # Outlines are nearer to the median of their own sample than to that of its population.
-        apart.append(away * np.sqrt(len(side) / max(len(side) - 1, 1)))
-    return np.log(np.maximum(np.concatenate(apart), KNOWN))
+    bands = np.exp(np.stack(resolved, axis=1))
+    return np.concatenate([log_deviations(side) for side in np.split(bands, [len(comparison.a)])])
 
 
 def _spread_of_form(comparison: Comparison, counts: Real, units: Units) -> Real:

@@ -7,7 +7,8 @@ import numpy as np
 from .._types import Real
 from ..outlines import Ensemble
 from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
-from .typical import geometric_median, replicate_weights
+from .quantities import geometric_median
+from .typical import replicate_weights
 
 # A `Comparison` has a function of this module as a method, so its class cannot be imported here.
 Comparison = Any

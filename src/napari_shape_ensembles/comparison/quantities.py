@@ -38,6 +38,9 @@ COMPONENTS = ("size", "elongation", "coarse form", "roughness")
 _MIN_AMPLITUDE = 1e-6
 # Added to the unfilled share of the convex hull, which may be 0.
 _MIN_CONCAVITY = 1e-3
+# Along directions in which points hardly lie beside their median it is that of numbers, of which the second derivative
+# says nothing: those with less than this share of that of a single direction across.
+_LEAST_BEND = 0.1
 # Outlines per block.
 _BLOCK = 2000
 
@@ -111,6 +114,49 @@ def size_and_elongation(scales: Real) -> dict[str, Real]:
 
 
 @one_library_thread()
+def geometric_median(points: Real, weights: Real, *, rounds: int = 100) -> Real:
+    """Point with the smallest weighted mean distance to points (N, d), (d,): a mean that outliers do not pull.
+
+    By Weiszfeld's iteration from the mean.
+    """
+    middle: Real = np.average(points, axis=0, weights=weights)
+    floor = 1e-9 * float(np.linalg.norm(points.std(axis=0))) or 1.0
+    for _ in range(rounds):
+        pull = weights / np.maximum(np.linalg.norm(points - middle, axis=1), floor)
+        moved: Real = np.average(points, axis=0, weights=pull)
+        step, middle = float(np.linalg.norm(moved - middle)), moved
+        if step <= floor:
+            break
+    return middle
+
+
+def log_deviations(points: Real) -> Real:
+    """Logarithms of the distances of points (n, d) from their geometric median, whose mean is the spread, (n,).
+
+    To every one its influence on the mean by way of the median is added (Hampel 1974), which sums to zero: so their
+    standard error includes that of the median, without which intervals of skewed points hold the true spread in 0.92.
+
+    Parameters
+    ----------
+    points : (n, d) array
+    """
+    middle = geometric_median(points, np.ones(len(points)))
+    away = np.linalg.norm(points - middle, axis=1)
+    # On a line one point is the median, with a logarithm of -∞: the nearest of n others is about so near.
+    away = np.maximum(away, np.median(away) / len(points))
+    # Points are nearer to their own median than to that of their population.
+    found = np.log(np.maximum(away * np.sqrt(len(points) / max(len(points) - 1, 1)), KNOWN))
+    if away.min() < KNOWN:
+        return np.asarray(found)
+    towards = (points - middle) / away[:, None]
+    # Derivatives by the median: of the mean logarithm, and of the mean direction, which is zero there.
+    slope = (towards / away[:, None]).mean(axis=0)
+    bends, axes = np.linalg.eigh(np.eye(len(slope)) - (towards / away[:, None]).T @ towards / (1 / away).sum())
+    told = bends > _LEAST_BEND
+    moved = axes[:, told] @ ((slope @ axes[:, told]) / bends[told]) / (1 / away).mean()
+    return np.asarray(found - (towards - towards.mean(axis=0)) @ moved)
+
+
 def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
     """Coordinates of every curve in each component of `COMPONENTS`.
 

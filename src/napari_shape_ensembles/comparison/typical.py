@@ -129,22 +129,6 @@ def undulations(comparison: Comparison, rows: Index) -> Real:
     return grassmann.exp(space.undulation_mean_, tangents)
 
 
-def geometric_median(points: Real, weights: Real, *, rounds: int = 100) -> Real:
-    """Point with the smallest weighted mean distance to points (N, d), (d,): a mean that outliers do not pull.
-
-    By Weiszfeld's iteration from the mean.
-    """
-    middle: Real = np.average(points, axis=0, weights=weights)
-    floor = 1e-9 * float(np.linalg.norm(points.std(axis=0))) or 1.0
-    for _ in range(rounds):
-        pull = weights / np.maximum(np.linalg.norm(points - middle, axis=1), floor)
-        moved: Real = np.average(points, axis=0, weights=pull)
-        step, middle = float(np.linalg.norm(moved - middle)), moved
-        if step <= floor:
-            break
-    return middle
-
-
 def _described(comparison: Comparison) -> dict[str, Real]:
     """Every quantity of the pooled outlines that typical outlines are chosen by, (N, d) each."""
     descriptors = comparison.descriptors

@@ -4,6 +4,8 @@
 nearest to it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,9 +15,8 @@ from scipy.spatial import KDTree
 from .._types import Index, Real
 from ..outlines import Ensemble
 from ..outlines.exchange import DISTANCES, UNUSUAL
-from .quantities import BENDS, LOBES, amplitudes_and_scales, size_and_elongation
+from .quantities import BENDS, LOBES, amplitudes_and_scales, geometric_median, size_and_elongation
 from .settings import Settings
-from .typical import geometric_median
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +83,7 @@ def unusual_columns(measured: Mapping[str, Real]) -> dict[str, Real]:
     return dict(zip(UNUSUAL, (whole, form, np.exp(size)), strict=True))
 
 
-def unusual_outlines(ensemble: Ensemble, settings: Settings | None = None) -> "pd.DataFrame":
+def unusual_outlines(ensemble: Ensemble, settings: Settings | None = None) -> pd.DataFrame:
     """Tell how unusual every outline of a single sample is, and why; no second sample is needed.
 
     Parameters

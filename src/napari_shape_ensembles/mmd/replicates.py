@@ -998,16 +998,20 @@ def small_sample_test(
     regression, which is approximate. If `precision_differs`, this test decides however many replicates there are. Then
     one or two components are tested one by one and corrected by Bonferroni's method; of more, the weights are the
     fourth power of the standard deviations: a single component that differs stands out, where the score would otherwise
-    follow what varies in common between replicates. Between groups with unequal numbers of
-    replicates the p-value is then at least half that of Welch's test of the scores (1951), with at most the degrees of
-    freedom of groups as small as the smallest: the weights are estimated, and a deviant replicate of a small group
-    weighs too much. Likewise that of a trend is at least a quarter of that with a standard error for unequal variances
-    (MacKinnon and White 1985; Bell and McCaffrey 2002): few replicates at a high dose have much leverage. It is at
-    least a half if any tested effect is that of a single replicate, such as the only one of its group.
+    follow what varies in common between replicates. Between groups with unequal numbers of replicates the p-value is
+    then at least half that of Welch's test of the scores (1951), with at most the degrees of freedom of groups as small
+    as the smallest: the weights are estimated, and a deviant replicate of a small group weighs too much. Likewise that
+    of a trend is at least a quarter of that with a standard error for unequal variances (MacKinnon and White 1985; Bell
+    and McCaffrey 2002): few replicates at a high dose have much leverage. In blocks that of a single component is at
+    least half that with a correction for skewness (Hall 1992), which means of few points have and the sum of several
+    components less. It is at least a half if any tested effect is that of a single replicate, such as the only one of
+    its group.
     (`benchmarks/unequal_precision.py` measures its rates of rejection.)
 
     References
     ----------
+    P. Hall, "On the removal of skewness by transformation", Journal of the Royal Statistical Society B 54 (1992)
+    221-228.
     J. Läuter, "Exact t and F tests for analyzing studies with multiple endpoints", Biometrics 52 (1996) 964-970.
     J. Läuter, E. Glimm, S. Kropf, "Multivariate tests based on left-spherically distributed linear scores", Annals of
     Statistics 26 (1998) 1972-1988.
@@ -1060,16 +1064,16 @@ def small_sample_test(
     with np.errstate(over="ignore"):  # identical replicates: infinite, and p = 0
         f = (explained_squares / freedom[0]) / (np.float64(rest) / freedom[1])
     p_value = float(fdtrc(*freedom, f))
-    if hypothesis.weights is not None and counts is not None:
+    if unequal and hypothesis.weights is not None:
         unweighted = (means[:, varies] / hypothesis.weights[:, None]) @ (direction * scale)
-        p_value = max(p_value, _least_p_of_unequal_variances(unweighted, given, counts))
+        p_value = max(p_value, _least_p_of_unequal_variances(unweighted, given))
+        if given.nuisance.shape[1] > 1 and freedom[0] == left.shape[1] == 1:
+            p_value = max(p_value, _skewness_p(scores, hypothesis) / 2)
     return SmallSampleTest(p_value, float(f), freedom)
 
 
-def _least_p_of_unequal_variances(scores: Real, hypothesis: Hypothesis, counts: Index) -> float:
+def _least_p_of_unequal_variances(scores: Real, hypothesis: Hypothesis) -> float:
     """Smallest p-value that scores may have whose variances differ, by tests that do not estimate them; 0 for any."""
-    if not precision_differs(hypothesis, counts):
-        return 0.0
     own, others = ((basis**2).sum(axis=1) for basis in (hypothesis.tested, hypothesis.nuisance))
     if ((own > _TIE) & (own + others > 1 - _TIE)).any():  # an effect is that of a single replicate, however deviant
         return 0.5
@@ -1080,6 +1084,19 @@ def _least_p_of_unequal_variances(scores: Real, hypothesis: Hypothesis, counts: 
         return _sandwich_p(scores, hypothesis) / 4
     only_groups = len(sizes) == tested + 1 and hypothesis.nuisance.shape[1] == 1
     return _welch_p(scores, group) / 2 if only_groups and np.ptp(sizes) else 0.0
+
+
+def _skewness_p(scores: Real, hypothesis: Hypothesis) -> float:
+    """p-value of one column by Student's t corrected for the skewness of the scores (Hall 1992)."""
+    tested, nuisance = hypothesis.tested[:, 0], hypothesis.nuisance
+    slope = float(tested @ scores)
+    rest = scores - nuisance @ (nuisance.T @ scores) - slope * tested
+    freedom = len(scores) - nuisance.shape[1] - 1
+    error = max(float(np.sqrt(rest @ rest / freedom)), np.finfo(float).tiny)
+    left = np.maximum(1 - (nuisance**2).sum(axis=1) - tested**2, _TIE)  # share of a residual's variance
+    t, skewness = slope / error, float(((tested * rest) ** 3 / left**1.5).sum()) / error**3
+    corrected = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
+    return float(2 * stdtr(freedom, -abs(corrected)))
 
 
 def _sandwich_p(scores: Real, hypothesis: Hypothesis) -> float:

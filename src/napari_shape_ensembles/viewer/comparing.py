@@ -5,7 +5,7 @@ Slow work is done in the background by the functions at the end: compare; write,
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -633,7 +633,7 @@ class ComparisonTask(Task[Comparison]):
 
     # Files.
 
-    def on_written(self, paths: list[Path], *, saved: bool = False, note: str = "") -> Iterable[None]:
+    def on_written(self, paths: list[Path], *, saved: bool = False, note: str = "") -> None:
         """Report the files written, and whether these are the whole result."""
         self.unsaved = self.unsaved and not saved
         if saved:
@@ -641,7 +641,6 @@ class ComparisonTask(Task[Comparison]):
             self.choices.exclusions.unsaved &= bool(self.changed_since())
         words, tooltip = saved_message(paths)
         self.show_message(f"{words}{note}", tooltip)
-        return ()
 
     def save(self, path: Path) -> None:
         """Write the contrast shown, with the comparison of all groups if there are more, to one file."""
@@ -674,9 +673,9 @@ class ComparisonTask(Task[Comparison]):
                 self._on_experiment_saved,
             )
 
-    def _on_experiment_saved(self, outcome: tuple[list[Path], str]) -> Iterable[None]:
+    def _on_experiment_saved(self, outcome: tuple[list[Path], str]) -> None:
         paths, note = outcome
-        return self.on_written(paths, saved=True, note=note)
+        self.on_written(paths, saved=True, note=note)
 
     def _sources(self) -> list[list[Source]]:
         """Return the sources of the result, one image per sample; empty if any has changed since."""
@@ -898,11 +897,10 @@ class ComparisonTask(Task[Comparison]):
             if sides is not None and set(itertools.chain(*self.design.sides())) <= {*itertools.chain(*sides)}:
                 self.start_secondary_job(shown.with_copies, self._on_linked)
 
-    def _on_linked(self, shown: DisplayedResult) -> Iterable[None]:
+    def _on_linked(self, shown: DisplayedResult) -> None:
         self.shown = shown
         self._restore_choices(shown)
         self.side_by_side.schedule_arrange()
-        return ()
 
 
 # In the worker thread ------------------------------------------------------------------------------------------

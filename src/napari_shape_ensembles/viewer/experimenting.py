@@ -117,8 +117,7 @@ def compare_groups(sources: Sources, run_inputs: RunInputs) -> Answer:
         titles, left = titles_of_groups(run_inputs.names, sources), iter(ensembles)
         ensembles = [one for own in sources for one in with_own_ids([*itertools.islice(left, len(own))])]
     groups = [title for title, own in zip(titles, sources, strict=True) for _ in own]
-    header, *cells = rows or [(), *(() for _ in images)]
-    frame = frame_of([(GROUP, *header), *((group, *line) for group, line in zip(groups, cells, strict=True))])
+    frame = _design_frame(groups, rows or [(), *(() for _ in images)])
     with as_part(2 * len(images), total):
         if len(sources) == 2:
             _announce_duration(ensembles, len(sources[0]), run_inputs)
@@ -132,6 +131,12 @@ def compare_groups(sources: Sources, run_inputs: RunInputs) -> Answer:
     names = dict(zip(map(plain_name, titles), run_inputs.names, strict=True))
     in_order = tuple(names[name] for name in result.design.groups)
     return answer_of(result, requested, notes, groups=in_order) if rows else Answer(result, in_order)
+
+
+def _design_frame(groups: Sequence[str], rows: Sequence[Sequence[str]]) -> pd.DataFrame:
+    """Return the design of images in these groups, given its other columns: a header, then a row per image."""
+    header, *cells = rows
+    return frame_of([(GROUP, *header), *((group, *line) for group, line in zip(groups, cells, strict=True))])
 
 
 def titles_of_groups(names: Sequence[str], sources: Sources) -> list[str]:
@@ -304,9 +309,8 @@ def _script(answer: Answer, run_inputs: RunInputs | None, sources: Sources, fold
         return script_of_file("Experiment", folder / RECORD, folder)
     rows = run_inputs.more[TABLE]
     assert isinstance(rows, tuple)
-    header, *cells = rows
     groups = [name for name, refs in zip(run_inputs.names, run_inputs.layers, strict=True) for _ in refs]
-    frame = frame_of([(GROUP, *header), *((group, *line) for group, line in zip(groups, cells, strict=True))])
+    frame = _design_frame(groups, rows)
     return script_of_experiment(
         sources,
         run_inputs.recipe,

@@ -41,11 +41,6 @@ class PageStatus:
     reason: str = ""
 
 
-def page_statuses(session: Session) -> dict[str, PageStatus]:
-    """Return the state of each step by name; slow, as it hashes layers, so debounce its callers."""
-    return {name: status_of(session) for name, status_of in STATUS_OF.items()}
-
-
 def _images_step(session: Session) -> PageStatus:
     if reason := session.comparison.blocking_reason():
         return PageStatus("open", reason)
@@ -124,6 +119,7 @@ def _trust_step(session: Session) -> PageStatus:
     return min(states, key=lambda step: ("running", "look", "stale", "done", "open").index(step.state))
 
 
+#: Functions for the state of each step; slow, as they hash layers, so debounce their callers.
 STATUS_OF: Mapping[str, Callable[[Session], PageStatus]] = dict(
     zip(STEPS, (_images_step, _outlines_step, _answer_step, _why_step, _trust_step), strict=True)
 )

@@ -40,7 +40,7 @@ from ..palette import OUTLINE
 from ..progress import Progress, as_part, each_block, report
 from ..words import account_of, counted
 from .choices import Choices
-from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, source_of, trace
+from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, pixels_of, placement_of, source_of, trace
 from .layers import MANY_LAYERS, add_unselected, batched, colormap_of, name_after
 from .offered import ChosenLayer
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
@@ -82,7 +82,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         super().__init__(choices)
         self.image = ChosenLayer(
             choices.viewer,
-            lambda layer: isinstance(layer, Image) and not (is_own(layer) or choices.design.is_replaced(layer)),
+            lambda layer: isinstance(layer, Image) and not (is_own(layer) or choices.design.replacement_of(layer)),
         )
         self.source: Source | None = None  #: snapshot of the image
         self.live = True  #: whether previews are shown
@@ -592,9 +592,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         if not self.all_planes or image is None or image.ndim == 2:
             return partial(run_segmentation, source, recipe)
         rows, columns = drawn_axes(image, self.choices.dims)
-        data = image.data[0] if image.multiscale else image.data
-        placement = {name: getattr(image, name) for name in ("scale", "translate", "rotate", "affine", "units")}
-        return partial(run_segmentation, source, recipe, data, placement, (rows, columns))
+        return partial(run_segmentation, source, recipe, pixels_of(image), placement_of(image), (rows, columns))
 
     def show_message(self, words: str, _: str = "") -> None:
         """Show a message beside the result."""

@@ -30,6 +30,8 @@ from .inputs import Excluded, LayersOfSides, Plane, Refs, Source, Sources, copy_
 Result = TypeVar("Result")
 JobFunction: TypeAlias = Callable[[], Any]
 JobSteps: TypeAlias = Generator[JobFunction | None, Any, None]
+# What is done with the outcome of a secondary job: at once, or in turns.
+Steps: TypeAlias = Iterable[JobFunction | None] | None
 
 log = logging.getLogger(__name__)
 
@@ -389,14 +391,14 @@ class Task(JobRunner, ABC, Generic[Result]):
         run_inputs = replace(run_inputs, fingerprints=tuple(fingerprints), planes=tuple(planes))
         yield from self.work(sources, replace(run_inputs, titles=tuple(one.name for one in copies)))
 
-    def start_secondary_job(self, function: JobFunction, then: Callable[[Any], Iterable[JobFunction | None]]) -> None:
-        """Start a secondary job, such as writing a file; `then` is called with its return value."""
+    def start_secondary_job(self, function: JobFunction, then: Callable[[Any], Steps]) -> None:
+        """Start a secondary job, such as writing a file; `then` is called with its return value, maybe in turns."""
         if not self.busy:
             self.begin(self._supervised(self._secondary_job(function, then), self.on_secondary_job_failed))
 
-    def _secondary_job(self, function: JobFunction, then: Callable[[Any], Iterable[JobFunction | None]]) -> JobSteps:
+    def _secondary_job(self, function: JobFunction, then: Callable[[Any], Steps]) -> JobSteps:
         outcome = yield function
-        yield from then(outcome)
+        yield from then(outcome) or ()
 
     def _supervised(self, steps: JobSteps, fail: Callable[[str], None]) -> JobSteps:
         """Run a job, and handle its errors and its end."""

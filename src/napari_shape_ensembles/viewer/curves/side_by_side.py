@@ -84,7 +84,6 @@ class SideBySide:
     off.
     """
 
-    switched_off = Signal()  #: the user switched the grid off
     arranged = Signal()  #: the arrangement or the captions may have changed
 
     def __init__(self, choices: Choices) -> None:
@@ -160,11 +159,10 @@ class SideBySide:
         placed.update(self.spacers())
         others = [layer for layer in self._layers if layer not in placed]
         images = [*(cell.layers[0] for cell in cells), *(layer for layer in others if not is_own(layer))]
-        replaced = [ref() for ref in self._choices.design.originals.values()]
         for layer, image in images_below(others, images, self._choices).items():
             over = next((cell.layers for cell in cells if image in cell.layers), None)
             if over is not None:  # labels must not lie over their corrected copy
-                over.insert(over.index(image) + 1 if layer in replaced else len(over), layer)
+                over.insert(over.index(image) + 1 if self._choices.design.replacement_of(layer) else len(over), layer)
                 others.remove(layer)
         return cells + [Cell("", "", [layer], "") for layer in others if layer.visible]
 
@@ -357,7 +355,6 @@ class SideBySide:
             self._is_suspended = True
             self._fit_debouncer.start()
             self.arranged.emit()
-            self.switched_off.emit()
 
     def _camera_state(self) -> object:
         return tuple(self._camera.center), self._camera.zoom

@@ -56,8 +56,7 @@ class PlotView(Drawing):
         self.describe: Callable[[int, float, float], str] = lambda *_: ""
         self.failure = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self._redraw_timer = single_shot_timer(self, self._draw)
-        self._redraw_timer.setInterval(_SETTLE_MS)
+        self._redraw_timer = single_shot_timer(self, self._draw, _SETTLE_MS)
 
     @property
     def axes(self) -> list[Any]:

@@ -85,14 +85,14 @@ class Queue(QWidget):
         self.table.clicked.connect(self._on_row_selected)
         self.progress, self.reasons = wrapped_label(), wrapped_label()
         self.next_button = button("Next  N", "Go to the next unreviewed label (N)")
-        self.order = NarrowList(
+        order = self.order = NarrowList(
             "Next label: the most suspicious, which finds most errors per label; or the one with a score closest "
             "to 0.5, from which the ranking learns most.",
             ORDERS,
         )
-        self.order.setAccessibleName("Next label")
-        self.order.setCurrentIndex(self.order.findData(task.uncertain_first))
-        self.order.currentIndexChanged.connect(self._on_order_chosen)
+        order.setAccessibleName("Next label")
+        order.setCurrentIndex(order.findData(task.uncertain_first))
+        order.currentIndexChanged.connect(lambda _: setattr(task, "uncertain_first", bool(order.currentData())))
         self.right_button = button("Right  K", "This label is right: keep it. The others are ranked again (K)")
         self.wrong_button = button("Wrong  W", "This label is wrong. The others are ranked again (W)")
         self.fix_button = button("Fix  Q", "Correct it, on a copy of the labels (Q)")
@@ -171,9 +171,6 @@ class Queue(QWidget):
         where = "by its vertices, in its own layer" if on_shapes else "on a copy of the labels"
         self.fix_button.setToolTip(f"{words.capitalize() or 'Correct it'}, {where} (Q)")
         self.save_button.setEnabled(bool(task.to_save()))
-
-    def _on_order_chosen(self, *_: object) -> None:
-        self._task.uncertain_first = bool(self.order.currentData())
 
     def _on_row_selected(self, *_: object) -> None:
         for chosen in self.table.selectionModel().selectedRows():

@@ -239,13 +239,14 @@ def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], obje
     return escape
 
 
-def single_shot_timer(owner: QWidget, action: Callable[[], object]) -> QTimer:
-    """Return a single-shot timer that, once started, calls `action` from the event loop.
+def single_shot_timer(owner: QWidget, action: Callable[[], object], milliseconds: int = 0) -> QTimer:
+    """Return a single-shot timer that, once started, calls `action` from the event loop, after so many milliseconds.
 
     It is a child of its owner and deleted with it; `QTimer.singleShot` could fire after the owner is gone.
     """
     timer = QTimer(owner)
     timer.setSingleShot(True)
+    timer.setInterval(milliseconds)
     timer.timeout.connect(action)
     return timer
 
@@ -261,6 +262,18 @@ class NarrowList(QComboBox):
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         for value, words in (choices or {}).items():
             self.addItem(words, value)
+
+    def offer(self, entries: Sequence[tuple[Any, str]], chosen: Any) -> None:
+        """Offer these values, each with its text, and show the chosen one, if any, without emitting signals.
+
+        Unchanged entries are left alone: a combo box must not be filled during its own signal.
+        """
+        with QSignalBlocker(self):
+            if list(entries) != [(self.itemData(row), self.itemText(row)) for row in range(self.count())]:
+                self.clear()
+                for value, words in entries:
+                    self.addItem(words, value)
+            self.setCurrentIndex(next((row for row, (value, _) in enumerate(entries) if value == chosen), -1))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the combo box with elided text; Qt would clip it."""
