@@ -356,7 +356,7 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     bench.show_page(1)
     press(bench.next, qtbot)
     wait_until_idle(session.comparison, qtbot)
-    assert status(session, "Outlines").state == "done"
+    assert status(session, "Outlines").state == "traced"
     bench.show_page(STEPS.index("Why"))
     shown(bench)
     why = bench.pages["Why"]
@@ -773,7 +773,7 @@ def test_outlines_of_labels_opened_as_images_are_to_be_checked(model, qtbot, sho
     assert "not gray levels" in heading.toolTip()
     assert "✓" not in page.verdict.text()
     press(page.labels.button, qtbot)
-    qtbot.waitUntil(lambda: heading.text() == f"Outlines\n{STATES['done']}")
+    qtbot.waitUntil(lambda: heading.text() == f"Outlines\n{STATES['traced']}")
 
 
 def test_labels_opened_as_a_stack_of_images_are_reported(bench_of_two, model, qtbot):
@@ -906,7 +906,10 @@ def test_the_outlines_status_depends_on_the_compared_images(bench, model, qtbot)
     set_choices(session.choices, **QUICK)
     ended(session.comparison, qtbot, session.comparison.run)
     compared = status(session, "Outlines")
-    assert compared.reason == f"{len(session.comparison.result.a)} and {len(session.comparison.result.b)} outlines."
+    counts = f"{len(session.comparison.result.a)} and {len(session.comparison.result.b)} outlines"
+    assert compared == PageStatus(
+        "traced", f"{counts}, without faults. Whether objects are missing is not checked: look."
+    )
     session.design.choose(*session.design.sides()[::-1])
     assert status(session, "Outlines") == compared  # of the same images
     model.layers.clear()

@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..archive import Tree, write_bytes
 from ..comparison import Experiment, experiment, position_dependence
+from ..comparison.answer import ratio_words
 from ..comparison.compare import LONG_SECONDS, expected_seconds
 from ..comparison.design import GROUP, NO_REQUESTED_TESTS, RequestedTests, plain_name
 from ..comparison.saved import read_view
@@ -41,6 +42,8 @@ from .task import OTHER_FOLDER, RunInputs
 
 # Maximum number of contrasts listed unsorted.
 _MAX_UNSORTED = 20
+# Columns of the table of an experiment that hold the ratios of a contrast, and their intervals.
+_RATIOS = (("scale_effect", "scale_low", "scale_high"), ("elongation", "elongation_low", "elongation_high"))
 # Steps after the images are traced; those of the comparison are parts of the first.
 _STEPS = 10
 #: Inputs of a run besides layers, groups, recipe and settings, as named where a result is out of date.
@@ -169,7 +172,7 @@ def answer_of(
             ROW_WORDS[one["case"]],
             p_text(one["undulation_p_adjusted"], result.settings.test_level),
             p_text(one["scale_p_adjusted"], result.settings.test_level),
-            f"{one['scale_effect']:.2f}",
+            *(ratio_words(*(one[name] for name in names))[0] for names in _RATIOS),
         )
         for one in order.to_dict("records")
     )

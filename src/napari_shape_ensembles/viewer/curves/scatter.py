@@ -8,7 +8,7 @@ from skimage.measure import points_in_poly
 from ..._types import Index, Real
 from ...palette import COLOR_A, COLOR_B
 from ..panels.distributions import paint_labels
-from ..panels.fonts import Drawing, elided, painting
+from ..panels.fonts import Drawing, elided, elided_apart, painting
 from ..panels.shape_canvas import SIDE_MARKS
 from ..panels.widgets import tip
 
@@ -90,7 +90,7 @@ class ScatterPlot(Drawing):
         """Return the legend entries of both groups, elided to the available width: one takes what the other leaves."""
         metrics, half = self.fontMetrics(), self.width() / 2 - 2 * _LEGEND_MARKER_PX
         rooms = (max(half, 2 * half - metrics.horizontalAdvance(other)) for other in self._sides[::-1])
-        a, b = (elided(metrics, name, room) for name, room in zip(self._sides, rooms, strict=True))
+        a, b = elided_apart(metrics, self._sides, [*rooms])
         return a, b
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -40,12 +40,12 @@ class GroupsPanel(QWidget):
         font = self.sentences.font()
         font.setBold(True)
         self.sentences.setFont(font)
-        self.table = PickTable("contrast", "row", "p form", "p scale", "size")
+        self.table = PickTable("contrast", "row", "p form", "p scale", "size", "elongation")
         self.table.setMinimumHeight(120)
         self.table.setAccessibleName("Contrasts")
         self.table.setToolTip(
-            "One row per pair of groups; adjusted p-values; size: ratio of the means. Click: show the pair below. "
-            "Double click: open the group with its outlines."
+            "One row per pair of groups; adjusted p-values; size, elongation: ratios of the means. Click: show the "
+            "pair below. Double click: open the group with its outlines."
         )
         self.table.cellClicked.connect(self._show_row)
         self.table.cellDoubleClicked.connect(self._open_row)

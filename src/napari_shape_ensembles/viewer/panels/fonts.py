@@ -5,7 +5,7 @@ widgets), and gives spin boxes a fixed minimum width that may be too small for t
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from qtpy.QtCore import QEvent, Qt
@@ -13,9 +13,11 @@ from qtpy.QtGui import QColor, QFontMetrics, QPaintDevice, QPainter, QPaintEvent
 from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QSizePolicy, QSpinBox, QTableView, QWidget
 
 from ...palette import SIDE_COLORS
+from ...words import shortened_apart
 
 _FONT_EVENTS = (QEvent.Type.Polish, QEvent.Type.StyleChange, QEvent.Type.FontChange)
 _ROW, _VIEW_EXTENT = 30, 8  # minimum height of a table row, and padding around its text, in pixels
+_SHORT = 8  # letters of a name that is never elided
 
 
 @contextmanager
@@ -119,8 +121,17 @@ class NamedLine(_FontAwareMixin, QLabel):
 
 
 def elided(metrics: QFontMetrics, text: str, room: float) -> str:
-    """Return the text elided in the middle to a width in pixels."""
-    return metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, max(int(room), 0))
+    """Return the text elided in the middle to a width in pixels; short ones are not."""
+    return elided_apart(metrics, [text], [room])[0]
+
+
+def elided_apart(metrics: QFontMetrics, names: Sequence[str], rooms: Sequence[float]) -> list[str]:
+    """Elide names that are shown together to widths in pixels, so that they stay apart; short ones are not elided."""
+    for letters in range(max(map(len, names), default=0), _SHORT, -1):
+        words = shortened_apart(names, letters)
+        if all(metrics.horizontalAdvance(one) <= room for one, room in zip(words, rooms, strict=True)):
+            return words
+    return shortened_apart(names, _SHORT)
 
 
 class WholeBox(_FontAwareMixin, QSpinBox):

@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTableView
 
 from ...inspection.reviewing import FIXES
 from ...io.layouts import ending_of
-from ...words import counted, shortened
+from ...words import counted, shortened_apart
 from ..dialogs import ask_save_path
 from ..inspecting import KEYS, ORDERS, InspectionTask
 from .fonts import with_label_font
@@ -249,7 +249,7 @@ class QueueModel(QAbstractTableModel):
             return None
         result = self._task.result
         compared = None if result is None else result.comparison
-        side = "" if compared is None else f"{shortened(compared.names[row['image']])} "
+        side = "" if compared is None else f"{shortened_apart(compared.names)[row['image']]} "
         texts = {
             "label": f"{_VERDICT_MARKS[row['mark']]}{side}{row['label'] if row['label'] > 0 else 'none'}",
             "score": f"{row['score']:.2f}",

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
 from ..._types import Index, Real
 from ...outlines.units import UNIT_SYMBOLS
-from .fonts import Drawing, NamedLine, color_in, elided, painting
+from .fonts import Drawing, NamedLine, color_in, elided_apart, painting
 from .widgets import clear_layout, tip
 
 _MARGIN, _DOT = 10, 4.0  # pixels
@@ -162,9 +162,10 @@ class TypicalOutlines(ShapeCanvas):
         room, _ = self._layout()
         metrics = painter.fontMetrics()
         line = QRectF(room.left(), room.bottom(), room.width() / 2, metrics.height() + 4)
-        for place, name in enumerate(self.names):
+        shown = elided_apart(metrics, self.names, [line.width() * _NAME_SHARE] * len(self.names))
+        for place, name in enumerate(shown):
             own = line.translated(place * line.width(), 0)
-            words = f"{SIDE_MARKS['AB'[place]]} {elided(metrics, name, own.width() * _NAME_SHARE)}"
+            words = f"{SIDE_MARKS['AB'[place]]} {name}"
             painter.drawText(own, Qt.AlignmentFlag.AlignCenter if not place else Qt.AlignmentFlag.AlignLeft, words)
 
     def row_at(self, point: QPointF) -> int | None:
