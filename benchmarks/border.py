@@ -7,12 +7,10 @@ mean of those kept over the true one, as they are and weighted. Tests: samples o
     python benchmarks/border.py [--draws 400] [--out docs/results/border.json]
 """
 
-import argparse
-
 import numpy as np
 
 from napari_shape_ensembles import Ensemble, Settings, compare
-from results_file import out_option, printed, record, share
+from results_file import parser_of, printed, record, share
 
 LEVEL = 0.025
 #: Outlines from which mean sizes are taken.
@@ -76,10 +74,7 @@ def rejections(ratio: int, images: int, counts: tuple[int, int], number: int, *,
 
 def main() -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=400)
-    out_option(parser)
-    options = parser.parse_args()
+    options = parser_of(__doc__, draws=400).parse_args()
     rng = np.random.default_rng(0)
     sizes = {f"{diameter:g}": mean_sizes(diameter, rng) for diameter in DIAMETERS}
     for diameter, of in sizes.items():

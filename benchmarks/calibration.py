@@ -8,7 +8,6 @@ its 95 % Wilson interval. `--repetitions` and `--power` set the numbers of repet
 `--out` stores the tables, and the p-values of the first draws, which `tools/write_docs.py --check --measure` repeats.
 """
 
-import argparse
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -18,7 +17,7 @@ import numpy as np
 
 from napari_shape_ensembles import Ensemble, Settings, compare, mmd_test
 from napari_shape_ensembles.comparison.detectable import detectable_differences
-from results_file import out_option, printed, record, share, wilson
+from results_file import parser_of, printed, record, share, wilson
 
 # Not the defaults: fast enough for ten thousand repetitions. `benchmarks/power.py` measures the defaults.
 SMALL = {"landmarks": 48, "rank": 10, "permutations": 199, "significance": 0.05, "coordinates": "both"}
@@ -36,12 +35,9 @@ LEVELS = (0.025, 0.01)
 
 def main():
     """Print the requested tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=10_000)
-    parser.add_argument("--power", type=int, default=1000)
+    parser = parser_of(__doc__, repetitions=10_000, power=1000)
     parser.add_argument("--only", choices=TABLES, help="print one table")
     parser.add_argument("--processes", type=int, help="by default one per processor")
-    out_option(parser)
     options = parser.parse_args()
     with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
         for name, table in TABLES.items():

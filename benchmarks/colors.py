@@ -6,7 +6,6 @@ Data: ../shared/data. Rank correlations of the colorings with the colors of the 
 ROC curve of 6 % planted faults among up to 400 outlines of a set; and U (see `comparison.common_form`) of every group.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from shapely import affinity
 from napari_shape_ensembles import Ensemble, compare
 from napari_shape_ensembles.comparison.common_form import unexplained
 from power import labelled
-from results_file import out_option, printed, record
+from results_file import parser_of, printed, record
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs" / "figures"))
 from real_data import AGED_24, AGED_85, DATA, cells, curves, grains, powder, steel
@@ -134,11 +133,7 @@ def common_form(name):
 
 def main():
     """Print the tables, and store them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--first", type=int, default=300, help="first seed")
-    out_option(parser)
-    options = parser.parse_args()
+    options = parser_of(__doc__, draws=5, first=300).parse_args()
     record(options.out, common_form=[common_form(name) for name in SETS])
     record(options.out, agreement=agreement())
     record(options.out, draws=options.draws)

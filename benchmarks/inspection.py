@@ -1,27 +1,20 @@
 """Rank labels by how likely they are wrong: in manually corrected masks and automatic segmentations.
 
 Images are split in advance: every second image of the corrected masks in order of names, two images of each type of
-the varied images, and half of the others are for development; the rest is for testing. Trees are trained on the
-development images; the tables are of test images only, with the bundled trees. --train trains new trees and writes
-them into the package.
+the varied images, and half of the others are for development; the rest is for testing. The tables are of test images
+only, with the bundled trees, which `tools/train_inspection.py` trains on the development images.
 
-There are three kinds of test label sets: masks as first annotated (wrong: modified or deleted later), automatic
+There are three kinds of label sets: masks as first annotated (wrong: modified or deleted later), automatic
 segmentations (wrong: best IoU with the reference below 0.7), and references with simulated faults in a tenth of their
-objects, for the case of few errors. Trees are trained on such sets of the development images, on references with
-small simulated annotation errors, and on segmentations by further recipes; scores are calibrated by the predictions
-for development images left out of training. Trees that confirm reasons are trained on references with faults in a
-quarter of their objects.
+objects, for the case of few errors.
 
 Run as ``python benchmarks/inspection.py [--cache FOLDER] [--out docs/results/inspection.json]``, with
-``--reasons`` for the reasons given for simulated faults, ``--alarms`` for those given for the references as drawn,
-``--scaling`` for scores scaled by ticks, or with ``--train``.
+``--reasons`` for the reasons given for simulated faults, or ``--alarms`` for those given for the references as drawn.
 """
 
-import argparse
 import re
 import zlib
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -30,32 +23,19 @@ from scipy import ndimage
 from skimage.draw import polygon2mask
 from skimage.filters import threshold_otsu
 from skimage.io import imread
-from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import IsolationForest
 from sklearn.metrics import roc_auc_score
 
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.inspection import suspects
 from napari_shape_ensembles.inspection.evidence import evidence, unlabelled
-from results_file import DATA, out_option, printed, record
+from results_file import DATA, parser_of, printed, record
 
-HERE = Path(__file__).resolve().parent
-PACKAGE = HERE.parent / "src" / "napari_shape_ensembles" / "inspection"
 WRONG_BELOW = 0.7
 METHODS = {
     "otsu, distance": {"method": "otsu", "split_touching": "distance"},
     "otsu, intensity": {"method": "otsu", "split_touching": "intensity"},
     "local, distance": {"method": "local", "split_touching": "distance"},
-    "local, none": {"method": "local", "split_touching": "none"},
-    "li, distance": {"method": "li", "split_touching": "distance"},
-}
-# Recipes of label sets for training only; "at" is a threshold between the background, 0, and Otsu's, 1.
-MORE_METHODS = {
-    "li, none": {"method": "li", "split_touching": "none"},
-    "triangle, distance": {"method": "triangle", "split_touching": "distance"},
-    "low": {"at": 0.6, "method": "manual", "split_touching": "distance"},
-    "high": {"at": 1.5, "method": "manual", "split_touching": "intensity"},
-    "local, intensity": {"method": "local", "split_touching": "intensity", "smoothing": 2.0},
     "local, none": {"method": "local", "split_touching": "none"},
     "li, distance": {"method": "li", "split_touching": "distance"},
 }
@@ -70,53 +50,24 @@ NAMED = {
     "shifted": ("shift",),
     "stray": ("stray",),
 }
-# Columns that contain the position of an object, its size in pixels, or the content of its holes.
-PLACES = (
-    *("row", "column", "area", "perimeter", "hole_pixels", "partner"),
-    *("open_holes", "open_pixels", "enclosed_pixels", "pieces_apart"),
-)
-LABELS_ONLY = (
-    *("holes", "hole_share", "pieces", "loose_share", "circularity", "solidity", "ellipse_fit", "elongation", "width"),
-    *("border_share", "neck", "neck_share", "contact", "join_gain", "join_solid", "contacts", "partner_size", "sliver"),
-    *("spurs", "crevices", "gaps", "spurs_wide", "crevices_wide", "gaps_wide", "thickness", "dent", "dent2"),
-)
-# Maximum number of training labels per set, and weights of the kinds of sets.
-MOST = 200
-WEIGHTS = {"annotated": 2.0, "slips": 0.5, "automatic": 0.4, "varied": 0.4}
-BOOSTING = {"l2_regularization": 5, "max_features": 0.2, "max_bins": 64, "early_stopping": False, "random_state": 0}
 Case = tuple[str, np.ndarray, np.ndarray, pd.Series]
+Kind = Callable[[Path, set[str] | None], Iterator[Case]]
 
 
 def main() -> None:
-    """Measure, or train."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print one group of tables."""
+    parser = parser_of(__doc__)
     parser.add_argument("--cache", type=Path, help="folder that keeps the evidence between runs")
     parser.add_argument("--reasons", action="store_true", help="only check the reasons on made faults")
     parser.add_argument("--alarms", action="store_true", help="only count the reasons given for references as drawn")
-    parser.add_argument("--scaling", action="store_true", help="only scale scores by ticks, on automatic label sets")
-    parser.add_argument("--train", action="store_true", help="only train trees, and write them into the package")
-    out_option(parser)
     options = parser.parse_args()
     if options.reasons:
         record(options.out, **reason_table(DATA))
     elif options.alarms:
         record(options.out, alarms=alarms(DATA))
-    elif options.scaling:
-        cases = automatic(DATA, test_images(DATA))
-        table = pd.concat([measured_set("automatic", *case, options.cache) for case in cases], ignore_index=True)
-        record(options.out, scaling=scaling(labelled(table)))
-    elif options.train:
-        table = measured(DATA, options.cache)
-        table = table[~table["source"].isin(test_images(DATA))].reset_index(drop=True)
-        made_known = table["kind"] == "faults"
-        faults, table = (table[part].reset_index(drop=True) for part in (made_known, ~made_known))
-        for kind in ("image", "labels"):
-            trees = calibrated(table, faults, kind)
-            write(trees, PACKAGE / f"trees-{kind}.npz")
-            for fault, own in confirming(faults, trees, kind).items():
-                write(own, PACKAGE / f"trees-{fault}.npz")
     else:
-        table = measured(DATA, options.cache, test_images(DATA))
+        kinds = {"annotated": annotated, "automatic": automatic, "made": made}
+        table = measured(DATA, options.cache, test_images(DATA), kinds=kinds)
         record(options.out, **tables(table))
 
 
@@ -167,17 +118,6 @@ def automatic(data: Path, only: set[str] | None = None) -> Iterator[Case]:
             yield from segmented(name, image, reference, dict(list(METHODS.items())[:few]))
 
 
-def varied(data: Path, only: set[str] | None = None) -> Iterator[Case]:
-    """Automatic segmentations by further recipes, for training only."""
-    test = test_images(data)
-    for name, image, reference in references(data) if only is None else ():
-        if name not in test:
-            # The others are among the automatic segmentations.
-            known = () if name[0] == "c" else METHODS
-            methods = {method: choices for method, choices in MORE_METHODS.items() if method not in known}
-            yield from segmented(name, image, reference, methods)
-
-
 def segmented(
     name: str, image: np.ndarray, reference: np.ndarray, methods: dict[str, dict[str, object]]
 ) -> Iterator[Case]:
@@ -204,36 +144,6 @@ def made(data: Path, only: set[str] | None = None) -> Iterator[Case]:
             continue
         labels, _ = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())))
         yield f"{name}/made", image, labels, best_iou(labels, reference)
-
-
-def slips(data: Path, only: set[str] | None = None) -> Iterator[Case]:
-    """References with small simulated annotation errors, for training only, and which labels are affected."""
-    test = test_images(data)
-    for name, image, reference in references(data) if only is None else ():
-        if name in test:
-            continue
-        for repeat in range(2):
-            labels, touched = with_slips(reference, np.random.default_rng([zlib.crc32(name.encode()), repeat]))
-            own = np.unique(labels[labels > 0])
-            yield f"{name}/slips {repeat}", image, labels, pd.Series(np.isin(own, touched).astype(float), index=own)
-
-
-def faults(data: Path, only: set[str] | None = None, most: int = 400_000) -> Iterator[Case]:
-    """References with faults in a quarter of their objects, for training only, and the fault of each label.
-
-    Faults are numbered from 1; 0 is none. Labels that only lost pixels to a fault are omitted.
-    """
-    test, numbers = test_images(data), {"other": np.nan} | {fault: n for n, fault in enumerate(FAULTS, start=1)}
-    for name, image, reference in references(data) if only is None else ():
-        if name in test or reference.size > most:
-            continue
-        # Where objects are isolated there is little to merge: once more, with merges only.
-        for repeat, kinds in enumerate((*[FAULTS] * 4, ("merge",))):
-            rng = np.random.default_rng([zlib.crc32(name.encode()), repeat])
-            labels, concerned = with_faults(reference, rng, 0.25, kinds)
-            own = np.unique(labels[labels > 0])
-            target = pd.Series([numbers[concerned[label]] if label in concerned else 0 for label in own], own, float)
-            yield f"{name}/faults {repeat}", image, labels, target
 
 
 def numbered(labels: np.ndarray) -> np.ndarray:
@@ -309,58 +219,6 @@ def with_faults(
     return found, concerned
 
 
-def with_slips(reference: np.ndarray, rng: np.random.Generator, share: float = 0.08) -> tuple[np.ndarray, list[int]]:
-    """Simulate annotation errors, as corrected later, in a fraction of the objects; returns also the affected labels.
-
-    Holes, bites and spurs, detached specks, slivers as separate labels, strips of a neighbor, and strips along the
-    image border.
-    """
-    found, number, touched = reference.copy(), int(reference.max()) + 1, []
-    rows, columns = np.indices(reference.shape)
-    objects = np.unique(reference[reference > 0])
-    bordering = np.unique(np.concatenate([reference[0], reference[-1], reference[:, 0], reference[:, -1]]))
-    chosen = rng.permutation(objects)[: max(3, int(share * len(objects)))]
-    for label in np.unique([*chosen, *rng.permutation(bordering[bordering > 0])[:2]]):
-        own = found == label
-        if own.sum() < 30:
-            continue
-        edge = np.argwhere(own & (ndimage.distance_transform_edt(np.pad(own, 1))[1:-1, 1:-1] <= 1))
-        radius, angle = np.sqrt(own.sum() / np.pi), rng.uniform(0, 2 * np.pi)
-        row, column = rng.choice(edge)
-        near = np.hypot(rows - row, columns - column) < max(1.5, radius * rng.uniform(0.1, 0.4))
-        slip = (
-            "strip"
-            if label in bordering and rng.random() < 0.5
-            else rng.choice(["hole", "bite", "spur", "speck", "sliver", "neighbor"])
-        )
-        before = found.copy()
-        if slip == "strip":
-            width = rng.integers(1, 4)
-            strip = own & (np.minimum.reduce([rows, columns, rows[::-1], columns[:, ::-1]]) < width)
-            found[strip] = number if rng.random() < 0.6 else 0
-        elif slip == "hole":
-            row, column = rng.choice(np.argwhere(own))
-            found[own & (np.hypot(rows - row, columns - column) < max(1, radius * rng.uniform(0.05, 0.3)))] = 0
-        elif slip == "bite":
-            found[own & near] = 0
-        elif slip == "spur":
-            found[near & (found == 0)] = label
-        elif slip == "speck":
-            by = radius * rng.uniform(1.2, 1.6) * np.array([np.cos(angle), np.sin(angle)])
-            centre = np.argwhere(own).mean(axis=0) + by
-            found[(np.hypot(rows - centre[0], columns - centre[1]) < rng.uniform(1, 3)) & (found == 0)] = label
-        elif slip == "sliver":
-            side = rows * np.cos(angle) + columns * np.sin(angle)
-            found[own & (side > side[own].max() - rng.uniform(1, 3))] = number
-        else:
-            grown = ndimage.binary_dilation(own, iterations=int(rng.integers(1, 4)))
-            found[grown & (found > 0)] = label
-        number += int((found == number).any())
-        changed = found != before
-        touched += np.unique(np.concatenate([found[changed], before[changed]])).tolist()
-    return found, touched
-
-
 def test_images(data: Path) -> set[str]:
     """Images not used for any choice."""
     masks = pd.read_csv(data / "mask_corrections" / "masks.csv", dtype={"image": str})
@@ -369,19 +227,13 @@ def test_images(data: Path) -> set[str]:
     return {*corrected[1::2], *varied, "nuclei", "800C-24H-Q-4", "800C-24H-Q-6", "800C-85H-Q-6", "powder 1"}
 
 
-def measured(data: Path, cache: Path | None, only: set[str] | None = None) -> pd.DataFrame:
+def measured(
+    data: Path, cache: Path | None, only: set[str] | None = None, *, kinds: Mapping[str, Kind]
+) -> pd.DataFrame:
     """Evidence for all label sets, one row per label, with kind, set, source (the image), target, wrong, soft.
 
     With a cache, an interrupted run resumes with the next label set.
     """
-    kinds = {
-        "annotated": annotated,
-        "automatic": automatic,
-        "varied": varied,
-        "made": made,
-        "slips": slips,
-        "faults": faults,
-    }
     tables = [measured_set(kind, *case, cache) for kind, cases in kinds.items() for case in cases(data, only)]
     return labelled(pd.concat(tables, ignore_index=True))
 
@@ -412,117 +264,10 @@ def labelled(table: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index(drop=True)
 
 
-# Training ---------------------------------------------------------------------------------------------------------
-
-
-def trained(table: pd.DataFrame, kind: str) -> suspects.Trees:
-    """Boosted trees on the evidence of label sets; each set is weighted by the square root of its number of labels."""
-    meta = {"label", "set", "kind", "target", "source", "wrong", "soft", *PLACES}
-    names = [name for name in table if name not in meta]
-    names = [name for name in names if name in LABELS_ONLY] if kind == "labels" else names
-    apart = (table[names] - table.groupby(["kind", "set"])[names].transform("median")).abs()
-    spread = apart.mean().to_dict()
-    sets = table.groupby(["kind", "set"])["label"]
-    size = sets.transform("size")
-    # Large sets are subsampled.
-    drawn = pd.Series(np.random.default_rng(0).random(len(table))).groupby([table["kind"], table["set"]]).rank()
-    weight = np.maximum(size / MOST, 1) / np.sqrt(size) * table["kind"].map(WEIGHTS).fillna(1.0)
-    weight = weight.where(drawn <= MOST, 0).to_numpy()
-    soft = table["soft"].to_numpy()
-    doubled, share = np.concatenate([weight * soft, weight * (1 - soft)]), 0.02 * weight[weight > 0].mean()
-    used = doubled > share
-    rows = relative(table, spread)
-    model = HistGradientBoostingClassifier(
-        max_iter=250, learning_rate=0.05, max_leaf_nodes=12, min_samples_leaf=40, **BOOSTING
-    ).fit(
-        np.concatenate([rows.to_numpy()] * 2)[used],
-        np.repeat([1, 0], len(rows))[used],
-        doubled[used] / doubled[used].mean(),
-    )
-    return as_arrays(model, tuple(rows.columns), spread)
-
-
-def confirming(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> dict[str, suspects.Trees]:
-    """Trees that separate each fault with a reason from everything else; none without an image."""
-    if kind == "labels":
-        return {}
-    spread, found = dict(trees.spread), {}
-    rows = relative(table, spread)
-    for named in NAMED.values():
-        if named != ("hole",):  # it is counted instead
-            own = table["target"].isin([FAULTS.index(fault) + 1 for fault in named])
-            model = HistGradientBoostingClassifier(
-                max_iter=80, learning_rate=0.08, max_leaf_nodes=8, min_samples_leaf=15, **BOOSTING
-            ).fit(rows.to_numpy(), own)
-            found[named[0]] = as_arrays(model, tuple(rows.columns), spread)
-    return found
-
-
-def calibrated(table: pd.DataFrame, faults: pd.DataFrame, kind: str, folds: int = 3) -> suspects.Trees:
-    """Trees of all images, with Platt scaling fitted to out-of-fold predictions for each image."""
-    images = sorted(table["source"].unique())
-    order = np.random.default_rng(1).permutation(len(images)) % folds
-    fold, fold_of_faults = (one["source"].map(dict(zip(images, order, strict=True))) for one in (table, faults))
-    odds = np.zeros(len(table))
-    for number in range(folds):
-        other, own = (table[part].reset_index(drop=True) for part in (fold != number, fold == number))
-        trees = trained(other, kind)
-        named = confirming(faults[fold_of_faults != number], trees, kind)
-        odds[fold == number], _ = ranked_as_shipped(own, relative(own, dict(trees.spread)), trees, kind, named)
-    judged = table["kind"].isin(["annotated", "automatic", "made"]).to_numpy()
-    print(f"\nTraining images, each by trees of the others, {kind}")
-    parts = {"corrected masks": "annotated", "automatic": "automatic", "made faults": "made"}
-    for words, name in parts.items():
-        print(f"{words}: {within(table[table['kind'] == name], odds).mean():.3f}")
-    whole = (table["kind"] == "annotated") & (table["holes"] == 0) & (table["pieces"] == 1)
-    print(f"corrected, without holes: {within(table[whole], odds).mean():.3f}", flush=True)
-    weight = (1 / np.sqrt(table.groupby(["kind", "set"])["label"].transform("size"))).to_numpy()
-    scaling = LogisticRegression(C=1e6).fit(odds[judged, None], table["wrong"][judged], weight[judged])
-    return replace(trained(table, kind), slope=float(scaling.coef_[0, 0]), offset=float(scaling.intercept_[0]))
-
-
 def relative(table: pd.DataFrame, spread: dict[str, float]) -> pd.DataFrame:
     """Ranks of labels relative to their set, as used by `rank_suspects`."""
     sets = [suspects.relative_evidence(own, spread) for _, own in table.groupby(["kind", "set"], sort=False)]
     return pd.concat(sets).loc[table.index]
-
-
-def as_arrays(
-    model: HistGradientBoostingClassifier, columns: tuple[str, ...], spread: dict[str, float]
-) -> suspects.Trees:
-    """Arrays of a model's trees, without the model; scikit-learn has no public API for their nodes."""
-    nodes = [tree.nodes for (tree,) in model._predictors]
-    shape = len(nodes), max(map(len, nodes))
-    column, left, right = (np.zeros(shape, dtype=np.int16) for _ in range(3))
-    threshold, value = np.zeros(shape), np.zeros(shape)
-    for tree, own in enumerate(nodes):
-        here, leaf = np.arange(len(own)), own["is_leaf"].astype(bool)
-        column[tree, : len(own)] = np.where(leaf, 0, own["feature_idx"])
-        threshold[tree, : len(own)] = np.where(leaf, 0, own["num_threshold"])
-        left[tree, : len(own)] = np.where(leaf, here, own["left"])
-        right[tree, : len(own)] = np.where(leaf, here, own["right"])
-        value[tree, : len(own)] = np.where(leaf, own["value"], 0)
-    return suspects.Trees(
-        columns, column, threshold, left, right, value, float(model._baseline_prediction.ravel()[0]), spread
-    )
-
-
-def write(trees: suspects.Trees, path: Path) -> None:
-    """Write trees in the bundled format."""
-    np.savez_compressed(
-        path,
-        columns=np.array(trees.columns),
-        column=trees.column,
-        threshold=trees.threshold,
-        left=trees.left,
-        right=trees.right,
-        value=trees.value.astype(np.float32),
-        start=trees.start,
-        slope=trees.slope,
-        offset=trees.offset,
-        measures=np.array(list(trees.spread)),
-        spread=np.array(list(trees.spread.values())),
-    )
 
 
 # Tables -----------------------------------------------------------------------------------------------------------
@@ -765,35 +510,6 @@ def after_ticks(
     apart = [roc_auc_score(wrong[others], score[others]) if both else np.nan for score in (before, after)]
     areas = roc_auc_score(wrong, before), roc_auc_score(wrong, np.nan_to_num(settled, posinf=1e9, neginf=-1e9))
     return *areas, *apart
-
-
-def scaling(table: pd.DataFrame, each: int = 10) -> dict[str, object]:
-    """Errors of the scores of the other labels before and after ticks, in both orders, until there are some of each."""
-    trees = suspects.trees_of("image")
-    rows = relative(table, dict(trees.spread))
-    rows = rows.assign(odds=ranked_as_shipped(table, rows, trees, "image")[0])
-    found: dict[str, list[tuple[float, ...]]] = {"suspicious": [], "uncertain": []}
-    for own in learnable(table):
-        here, wrong = rows.loc[own.index].reset_index(drop=True), own["wrong"].to_numpy()
-        before = suspects.scores(here, None)
-        for order, of in (("suspicious", -before), ("uncertain", np.abs(before - 0.5))):
-            sequence = np.argsort(of, kind="stable")
-            fewer = np.minimum(wrong[sequence].cumsum(), (~wrong[sequence]).cumsum())
-            first = sequence[: int((fewer < each).sum()) + 1]
-            others = np.setdiff1d(np.arange(len(wrong)), first)
-            if fewer[-1] < each or len(others) < each:
-                continue
-            after = suspects.scores(here, here.loc[first].assign(wrong=wrong[first]))
-            errors = [float(np.mean((wrong - score)[others] ** 2)) for score in (before, after)]
-            shares = [abs(float(np.mean((wrong - score)[others]))) for score in (before, after)]
-            found[order].append((len(first), *errors, *shares))
-    names = ("ticks", "squared error before", "after", "error of the share before", "share after")
-    figures = {
-        order: {"sets": len(sets)} | dict(zip(names, np.round(np.mean(sets, axis=0), 3).tolist(), strict=True))
-        for order, sets in found.items()
-    }
-    print(figures, flush=True)
-    return figures
 
 
 if __name__ == "__main__":

@@ -7,8 +7,6 @@ the intervals in use are compared with plain percentiles of the same resamples. 
 with a known difference; true values are from samples of 5000.
 """
 
-import argparse
-
 import numpy as np
 
 from napari_shape_ensembles.comparison.estimates import standardized_distance
@@ -16,7 +14,7 @@ from napari_shape_ensembles.comparison.quantities import COMPONENTS
 from napari_shape_ensembles.comparison.quantity_tests import label_orders, quantile_of, spread_difference
 from napari_shape_ensembles.explanation.components import component_shares
 from napari_shape_ensembles.mmd.contrasts import bootstrap_counts, difference_of_means, spread_interval
-from results_file import out_option, printed, record, share
+from results_file import parser_of, printed, record, share
 
 KINDS = {
     "normal": lambda rng, n: rng.normal(size=n),
@@ -73,10 +71,8 @@ def of_effects(m, n, seed, resamples=400):
 
 def main():
     """Print the requested tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=2000)
+    parser = parser_of(__doc__, repetitions=2000)
     parser.add_argument("--only", choices=("ratios", "effects"), help="print one table")
-    out_option(parser)
     options = parser.parse_args()
     if options.only != "effects":
         record(options.out, **ratio_table(options.repetitions), first_draws=first_draws())

@@ -6,18 +6,13 @@ The data are from `benchmarks/power.py power` and `benchmarks/rivals.py`, which 
 `tools/write_docs.py` writes the tables into the page.
 """
 
-import csv
 from collections import defaultdict
-from pathlib import Path
 
-from power import CHOSEN
+from power import CHOSEN, LEVEL, POWER, found_by, rows_of, shares
 
-TABLE = Path(__file__).with_name("power.csv")
-LEVEL = 0.05
 #: Outlines a side of the tables. The file has 20 draws at 10 and 160 a side, known to ± 0.22 only.
 SIZES = (20, 40, 80)
 OURS = "defaults"
-NOT_RIVALS = ("defaults", "part: ")
 EFA = "elliptic Fourier (pyefd)"
 #: Common methods, by the quantity tested: column heading and name of the test in the file.
 USUAL = {
@@ -66,25 +61,15 @@ TRUTH = {
 }
 
 
-def measured():
-    """(test, case, size) → method → (fraction of draws rejected, number of draws)."""
-    found = defaultdict(dict)
-    with TABLE.open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            if float(row["level"]) == LEVEL and int(row["size"]) in SIZES:
-                share = int(row["rejected"]) / int(row["draws"])
-                found[row["test"], row["case"], int(row["size"])][row["method"]] = share, int(row["draws"])
-    return found
-
-
 def cells(test, *, differ=True):
     """(case, size) → method → power, where some test has power; or where nothing differs."""
     chosen = {}
-    for (of, case, size), cell in measured().items():
+    for (case, of, size), cell in shares(POWER).items():
         truth = TRUTH[case][test == "scale"]  # a new case needs a description there
-        shares = {name: share for name, (share, _) in cell.items() if not name.startswith("part: ")}
-        if of == test and ((truth is False) != differ) and (not differ or max(shares.values()) >= 0.15):
-            chosen[case, size] = shares
+        whole = {name: share for name, share in cell.items() if not name.startswith("part: ")}
+        wanted = of == test and (truth is False) != differ and size in SIZES
+        if wanted and (not differ or max(whole.values()) >= 0.15):
+            chosen[case, size] = whole
     return chosen
 
 
@@ -100,12 +85,12 @@ def table(test, *, differ=True):
     names = defaultdict(list)  # by their shares: a stretched image has the same forms as before
     for case in dict.fromkeys(case for case, _ in found):
         cell = [found[case, size] for size in SIZES if (case, size) in found]
-        shares = [
+        row = [
             ", ".join(f"{one[name]:.0%}".rstrip("%") if name in one else "–" for one in cell)
             for name in columns.values()
         ]
         sizes = ", ".join(str(size) for size in SIZES if (case, size) in found)
-        names[f"{sizes} | {' | '.join(shares)}"].append(shown(case))
+        names[f"{sizes} | {' | '.join(row)}"].append(shown(case))
     return "\n".join([*lines, *(f"| {'; '.join(same)} | {row} |" for row, same in names.items())])
 
 
@@ -115,10 +100,9 @@ def summary(most=3):
     for test, usual in USUAL.items():
         found = cells(test)
         lost = []
-        for (case, size), shares in found.items():
-            others = {name: share for name, share in shares.items() if not name.startswith(NOT_RIVALS)}
-            best = max(others, key=others.get)
-            lost.append((others[best] - shares[OURS], f"{shown(case)}, {size} a side: {best}"))
+        for (case, size), cell in found.items():
+            best, share = found_by(cell)
+            lost.append((share - cell[OURS], f"{shown(case)}, {size} a side: {best}"))
         large = sorted((row for row in lost if row[0] > 0.1), reverse=True)
         named = "; ".join(f"{words} by {loss:.2f}" for loss, words in large[:most])
         said.append(
@@ -128,7 +112,7 @@ def summary(most=3):
             + f"; in {sum(loss <= 0.05 for loss, _ in lost)} this method is the best or within 0.05 of it."
         )
         for name, key in usual.items():
-            both = [(shares[OURS], shares[key]) for shares in found.values() if key in shares]
+            both = [(cell[OURS], cell[key]) for cell in found.values() if key in cell]
             if both:
                 behind, ahead = (sum(sign * (a - b) > 0.1 for a, b in both) for sign in (-1, 1))
                 said.append(f"  - beside {name}: more than 0.1 behind in {behind}, ahead in {ahead} of {len(both)}")
@@ -137,7 +121,7 @@ def summary(most=3):
 
 def tables():
     """All tables of the page."""
-    draws = [count for cell in measured().values() for _, count in cell.values()]
+    draws = [int(row["draws"]) for row in rows_of(POWER) if float(row["level"]) == LEVEL and int(row["size"]) in SIZES]
     half = 1.96 * (0.25 / min(draws)) ** 0.5
     return "\n\n".join(
         [

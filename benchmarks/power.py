@@ -39,7 +39,7 @@ from napari_shape_ensembles.comparison.engine import curve_test
 from napari_shape_ensembles.comparison.learning import coordinate_precision, learn_landmarks
 from napari_shape_ensembles.comparison.parts import form_parts, scale_parts, standardized
 from napari_shape_ensembles.shapes.lobes import lobes_held
-from results_file import DATA
+from results_file import DATA, share, wilson
 
 #: Counts of the tests; those of other commands are in files beside it.
 POWER = Path(__file__).with_name("power.csv")
@@ -583,9 +583,9 @@ def level_table(rows):
     for row in rows:
         if row["method"] == "defaults":
             hits, draws = int(row["rejected"]), int(row["draws"])
-            low, high = binomtest(hits, draws).proportion_ci(method="wilson")
+            low, high = wilson(hits, draws)
             mark = " **above**" if low > DEFAULT else " **below**" if high < DEFAULT else ""
-            rate = f"{hits / draws:.4f} ({low:.4f} to {high:.4f}){mark}"
+            rate = share(hits, draws) + mark
             lines.append(f"| {row['case']} | {row['size']} | {draws} | {row['test']} | {rate} |")
     return "\n".join(lines)
 

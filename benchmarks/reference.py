@@ -11,7 +11,6 @@ false discovery rate over 40 queries. `chart`: false alarms over 200 images, and
 for 1000 images of 200 outlines.
 """
 
-import argparse
 from collections import defaultdict
 from functools import cache
 from time import perf_counter, process_time
@@ -24,7 +23,7 @@ from napari_shape_ensembles import Ensemble, Reference, Settings, decompose, ext
 from napari_shape_ensembles.comparison import reference as module
 from napari_shape_ensembles.comparison.reference_measures import Measured, measure
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales, whiten
-from results_file import DATA, out_option, printed, record, share
+from results_file import DATA, parser_of, printed, record, share
 
 LEVEL = 0.05
 # An image is an array of outlines by columns: those of form end here, those of scale there; six features follow.
@@ -363,13 +362,10 @@ def cost(args):
 
 def main():
     """Run one of the simulations."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, repetitions=500, seed=0)
     parser.add_argument("what", choices=("levels", "real", "made", "days", "discoveries", "chart", "cost"))
-    parser.add_argument("--repetitions", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--laws", choices=LAWS, nargs="+", default=[*LAWS])
     parser.add_argument("--images", type=int, nargs="+", default=[10, 20, 40, 100])
-    out_option(parser)
     args = parser.parse_args()
     record(args.out, **{args.what: globals()[args.what](args)})
 

@@ -145,6 +145,11 @@ def is_kept(name, icc):
     return bool((mine & np.isclose(known["icc"], icc)).any())
 
 
+def cells(names, correlations=ICC):
+    """Names and intraclass correlations of the cells that are still to be drawn."""
+    return ((name, icc) for name in names for icc in correlations if not is_kept(name, icc))
+
+
 def tested(points, replicate, hypothesis, blocks, seed):
     """p-values by permutation and by Läuter's test; with covariates, of means.
 
@@ -242,14 +247,9 @@ def words_of(path):
 
 def levels(designs, only):
     """Rejection rates in null designs."""
-    for name in DESIGNS:
-        if only and only != name:
-            continue
-        for icc in ICC:
-            if is_kept(name, icc):
-                continue
-            permuted, small, least = level_p_values(designs, name, icc)
-            print_row(name, icc, {"permuted": permuted, "small sample": small}, least[0])
+    for name, icc in cells(name for name in DESIGNS if only in ("", name)):
+        permuted, small, least = level_p_values(designs, name, icc)
+        print_row(name, icc, {"permuted": permuted, "small sample": small}, least[0])
 
 
 def level_p_values(designs, name, icc):
@@ -263,26 +263,19 @@ def level_p_values(designs, name, icc):
 
 def given(designs, only):
     """Rejection rates in null designs with covariates regressed out (Freedman and Lane), and with nested images."""
-    for name, (columns, known) in GIVEN.items():
-        if only and only != name:
-            continue
-        hypothesis = Hypothesis(columns, None, known)
+    for name, icc in cells(name for name in GIVEN if only in ("", name)):
+        columns, known = GIVEN[name]
+        rng, hypothesis = stream(name, icc), Hypothesis(columns, None, known)
         shift = known.reshape(len(columns), -1).sum(axis=1, keepdims=True) * np.ones(COMPONENTS)
-        for icc in ICC:
-            if is_kept(name, icc):
-                continue
-            rng = stream(name, icc)
-            found = [
-                tested(*drawn(rng, None, len(columns), icc, 0.5 * shift), hypothesis, None, seed)
-                for seed in range(designs)
-            ]
-            permuted, small_sample, least = np.array(found).T
-            print_row(name, icc, {"permuted": permuted, "small sample": small_sample}, least[0])
+        found = [
+            tested(*drawn(rng, None, len(columns), icc, 0.5 * shift), hypothesis, None, seed) for seed in range(designs)
+        ]
+        permuted, small_sample, least = np.array(found).T
+        print_row(name, icc, {"permuted": permuted, "small sample": small_sample}, least[0])
     if only and not only.startswith("nested"):
         return
-    for icc in ICC:  # images of a replicate vary as much as replicates do
-        if is_kept(nested := "nested: 5 and 5 replicates of 3 images", icc):
-            continue
+    # Images of a replicate vary as much as replicates do.
+    for nested, icc in cells(["nested: 5 and 5 replicates of 3 images"]):
         rng, found = stream(nested, icc), {"permuted": [], "images permuted": []}
         for seed in range(designs):
             image = np.repeat(np.arange(30), OUTLINES)
@@ -315,13 +308,10 @@ def small(designs, only):
         "unequal numbers 5 to 45": {"unequal": True},
         "5 against 45 outlines": {"unequal": "sides"},
     }
-    for m in (3, 4, 15):
-        for name, options in kinds.items():
-            if only and only != name:
-                continue
-            for icc in ICC:
-                if not is_kept(cell := f"{m} and {m}, {name}", icc):
-                    print_row(cell, icc, {"small sample": small_p_values(designs, m, cell, icc, options)}, 0)
+    every = {f"{m} and {m}, {name}": (m, options) for m in (3, 4, 15) for name, options in kinds.items()}
+    for cell, icc in cells(cell for cell in every if cell.endswith(f", {only}" if only else "")):
+        m, options = every[cell]
+        print_row(cell, icc, {"small sample": small_p_values(designs, m, cell, icc, options)}, 0)
 
 
 def small_gaussian(designs, name, icc):
@@ -415,23 +405,22 @@ def power(designs, only):
 def family(designs, only):
     """Family-wise error of closed testing if none, or one, of four groups differs."""
     group, every = np.repeat(np.arange(4), 5), [(i, j) for i in range(4) for j in range(i + 1, 4)]
-    for name, differs in (("none differs", 0.0), ("one differs", 2.0)):
-        for icc in ICC:
-            if is_kept(cell := f"4 groups of 5, {name}", icc):
-                continue
-            rng, wrong = stream(name, icc), []
-            for seed in range(designs):
-                points, replicate = drawn(rng, None, 20, icc, differs * (group == 3)[:, None])
-                kernel = mean_kernels(points, replicate)
-                alone = [
-                    replicate_test({"": kernel.subset(np.flatnonzero(np.isin(group, pair)))}, Hypothesis(two(5, 5)[0]))
-                    for pair in every
-                ]
-                p_values = np.array([test.p_value for test in alone])
-                adjusted = closed_p_values({"": kernel}, group, every, p_values, draws=DRAWS, seed=seed)
-                true = [p for p, (_, j) in zip(adjusted, every, strict=True) if not differs or j != 3]
-                wrong.append(min(true))
-            print_row(cell, icc, {"any wrong": wrong}, least_p(5, 5))
+    for cell, icc in cells(f"4 groups of 5, {differing} differs" for differing in ("none", "one")):
+        name = cell.removeprefix("4 groups of 5, ")
+        differs = 2.0 * (name == "one differs")
+        rng, wrong = stream(name, icc), []
+        for seed in range(designs):
+            points, replicate = drawn(rng, None, 20, icc, differs * (group == 3)[:, None])
+            kernel = mean_kernels(points, replicate)
+            alone = [
+                replicate_test({"": kernel.subset(np.flatnonzero(np.isin(group, pair)))}, Hypothesis(two(5, 5)[0]))
+                for pair in every
+            ]
+            p_values = np.array([test.p_value for test in alone])
+            adjusted = closed_p_values({"": kernel}, group, every, p_values, draws=DRAWS, seed=seed)
+            true = [p for p, (_, j) in zip(adjusted, every, strict=True) if not differs or j != 3]
+            wrong.append(min(true))
+        print_row(cell, icc, {"any wrong": wrong}, least_p(5, 5))
 
 
 def equivalence(designs, only):
@@ -450,29 +439,28 @@ def equivalence(designs, only):
         counts = np.repeat([outlines, others], [m, n])
         replicate = np.repeat(np.arange(m + n), counts)
         second = replicate >= m
-        for varies in ("alone", "all") if outlines == others else ("alone",):
-            for icc in ICC:
-                if is_kept(f"{name}, {varies}", icc):
-                    continue
-                rng, found = stream(f"{name}, {varies}", icc), []
-                for _ in range(designs):
-                    columns = {"id": np.arange(len(replicate)), "image": replicate, "replicate": replicate}
-                    for quantity, spread in spreads.items():
-                        values = np.sqrt(1 - icc) * rng.standard_normal(len(replicate))
-                        values += np.sqrt(icc) * rng.standard_normal(m + n)[replicate]
-                        if varies == "alone" and quantity not in ("size", LOBES[0]):
-                            values -= (np.bincount(replicate, values) / counts)[replicate]
-                        columns[quantity] = spread * values
-                    columns["size"] += np.log(1.1) * second
-                    columns[LOBES[0]] += 0.2 * spreads[LOBES[0]] * np.sqrt(1 - icc) * second
-                    measured = ReplicateQuantities(pd.DataFrame(columns), design, Settings().significance)
-                    # Detection by permutation is irrelevant here.
-                    made = SimpleNamespace(design=design, groups=tested, quantities=measured, settings=Settings(),
-                                           table=none, correction="family", faults=[""])  # fmt: skip
-                    row = hypotheses.equivalence(made, 0.1, 0.2, None).iloc[0]
-                    found.append((row["undulation_p"], row["scale_p"]))
-                form, scale = np.transpose(found)
-                print_row(f"{name}, {varies}", icc, {"form": form, "scale": scale}, 0)
+        for cell, icc in cells(
+            f"{name}, {varies}" for varies in (("alone", "all") if outlines == others else ("alone",))
+        ):
+            rng, found = stream(cell, icc), []
+            for _ in range(designs):
+                columns = {"id": np.arange(len(replicate)), "image": replicate, "replicate": replicate}
+                for quantity, spread in spreads.items():
+                    values = np.sqrt(1 - icc) * rng.standard_normal(len(replicate))
+                    values += np.sqrt(icc) * rng.standard_normal(m + n)[replicate]
+                    if cell.endswith("alone") and quantity not in ("size", LOBES[0]):
+                        values -= (np.bincount(replicate, values) / counts)[replicate]
+                    columns[quantity] = spread * values
+                columns["size"] += np.log(1.1) * second
+                columns[LOBES[0]] += 0.2 * spreads[LOBES[0]] * np.sqrt(1 - icc) * second
+                measured = ReplicateQuantities(pd.DataFrame(columns), design, Settings().significance)
+                # Detection by permutation is irrelevant here.
+                made = SimpleNamespace(design=design, groups=tested, quantities=measured, settings=Settings(),
+                                       table=none, correction="family", faults=[""])  # fmt: skip
+                row = hypotheses.equivalence(made, 0.1, 0.2, None).iloc[0]
+                found.append((row["undulation_p"], row["scale_p"]))
+            form, scale = np.transpose(found)
+            print_row(cell, icc, {"form": form, "scale": scale}, 0)
 
 
 def position(designs, only):

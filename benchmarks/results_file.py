@@ -1,6 +1,7 @@
 """Finds data of benchmarks, and stores their results, from which tools/write_docs.py makes tables and sentences."""
 
 import json
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,9 +28,13 @@ def record(path, **figures):
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def out_option(parser):
-    """Add the option that names the file."""
+def parser_of(document, **defaults):
+    """Parser of a script's options: numbers with these defaults, and the file of its figures."""
+    parser = ArgumentParser(description=document, formatter_class=RawDescriptionHelpFormatter)
+    for name, default in defaults.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default, help=f"by default {default}")
     parser.add_argument("--out", type=Path, help="file of docs/results that keeps the figures")
+    return parser
 
 
 def printed(**row):

@@ -5,7 +5,6 @@ outlines, equal or with a known difference, go through the whole pipeline to the
 was kept must not differ, nor must one replaced by an equal one. Every rate has its 95 % Wilson interval.
 """
 
-import argparse
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -14,7 +13,7 @@ import numpy as np
 
 from calibration import SMALL, found_at, outlines, repeated
 from napari_shape_ensembles import Ensemble, Settings, compare, resynthesis
-from results_file import out_option, printed, record
+from results_file import parser_of, printed, record
 
 SETTINGS = {**SMALL, "coordinates": "components"}
 COLUMNS = {
@@ -57,10 +56,8 @@ def p_values(seed, m, n, *, dependent=False, **how):
 
 def main():
     """Print one table per pair."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=1000)
+    parser = parser_of(__doc__, repetitions=1000)
     parser.add_argument("--only", choices=PAIRS, help="print one table")
-    out_option(parser)
     options = parser.parse_args()
     rows = []
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:

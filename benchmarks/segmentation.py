@@ -10,7 +10,6 @@ and settings chosen with the reference in view, on images of other sources. `qua
 with good outlines, by check; and, finally, in bad ones. ``--out`` of these two stores the table.
 """
 
-import argparse
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -34,7 +33,7 @@ from napari_shape_ensembles import (
     segment,
 )
 from napari_shape_ensembles.outlines.learned import PixelFeatures
-from results_file import DATA
+from results_file import DATA, parser_of
 
 PAINTED, PER_KIND, COUNT, DRAWS, SPLITS = 5, 3, 21, 3, 20
 WAYS = {"defaults": {}, "auto": {"method": "auto"}, "local": {"method": "local"}}
@@ -54,9 +53,8 @@ class Case:
 
 def main() -> None:
     """Print one table, and store it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("what", choices=("examples", "transfer", "methods", "materials", "quality"))
-    parser.add_argument("--out", type=Path, help="keep the table in this file")
     options = parser.parse_args()
     folder = DATA / "segmentation"
     if options.what in ("materials", "quality"):

@@ -7,13 +7,11 @@ fine waves of random phase. B's lobes, fine waves or their variation are larger 
 intervals of `estimates` over pairs of 40 and 40 outlines of random phase, one side 1.1 times as large.
 """
 
-import argparse
-
 import numpy as np
 
 from napari_shape_ensembles import Ensemble, compare, explain
 from napari_shape_ensembles.comparison.answer import formless, statements
-from results_file import out_option, printed, record
+from results_file import parser_of, printed, record
 
 OPTIONS = {"landmarks": 120, "rank": 30, "permutations": 499}
 #: Phrases that are counted.
@@ -89,12 +87,7 @@ def covered(draws, first):
 
 def main():
     """Print the tables, and store them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=25)
-    parser.add_argument("--coverage", type=int, default=0)
-    parser.add_argument("--first", type=int, default=5000, help="first seed")
-    out_option(parser)
-    options = parser.parse_args()
+    options = parser_of(__doc__, draws=25, coverage=0, first=5000).parse_args()
     if options.draws:
         rows = [printed(**said(kind, options.draws, options.first)) for kind in KINDS]
         record(options.out, sentences=rows)

@@ -10,13 +10,11 @@ Leaks: halves of one group, every outline of one half stretched by 1.25 along it
     python benchmarks/two_ended.py [--draws 100] [--out docs/results/two-ended.json]
 """
 
-import argparse
-
 import numpy as np
 
 from napari_shape_ensembles import Ensemble, Settings, compare
 from power import cells, curves_of, grains, hearts, labelled
-from results_file import DATA, out_option, printed, record
+from results_file import DATA, parser_of, printed, record
 
 OPTIONS = {"permutations": 399, "landmarks": 128, "rank": 40, "overrule": True}
 KINDS = {"defaults": {}, "mean": {"archetype": "mean"}, "raw": {"registration": "raw"}, "true form": {"archetype": 0}}
@@ -117,10 +115,7 @@ def leaks(draws):
 
 def main():
     """Print the tables, and store them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=100)
-    out_option(parser)
-    options = parser.parse_args()
+    options = parser_of(__doc__, draws=100).parse_args()
     record(options.out, draws=options.draws, leaks=list(leaks(options.draws)))
     record(options.out, power=list(power(options.draws)))
 

@@ -16,7 +16,6 @@ docs/evidence/experiments.md; the largest of the small-sample test is what the a
 compared in the tests).
 """
 
-import argparse
 import json
 from collections.abc import Iterator
 
@@ -29,7 +28,7 @@ from napari_shape_ensembles.mmd.replicates import (
     replicate_test,
     small_sample_test,
 )
-from results_file import out_option, record
+from results_file import parser_of, record
 
 LEVEL, AGAIN = 0.025, 12
 # Permutations that are not enumerated; 1/400 divides the level.
@@ -172,10 +171,7 @@ def largest(
 
 def main() -> None:
     """Print a row of the table for every design."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--designs", type=int, default=500)
-    out_option(parser)
-    options = parser.parse_args()
+    options = parser_of(__doc__, designs=500).parse_args()
     kept = json.loads(options.out.read_text(encoding="utf-8"))["rates"] if options.out and options.out.exists() else []
     rows: list[dict[str, str]] = []
     highest = {"small sample, equal": 0.0, "small sample, unequal": 0.0, "permuted": 0.0}

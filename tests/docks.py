@@ -14,10 +14,12 @@ from qtpy.QtCore import QPointF, Qt
 from qtpy.QtGui import QWheelEvent
 from qtpy.QtWidgets import QApplication
 
+from image_makers import labels_of, spots
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer.displayed_result import DisplayedResult
 from napari_shape_ensembles.viewer.docks.answer import AnswerPage
 from napari_shape_ensembles.viewer.layers import OwnLayers
+from napari_shape_ensembles.viewer.page_status import STATUS_OF
 from napari_shape_ensembles.viewer.session import Session
 
 PLUGIN = "napari-shape-ensembles"
@@ -28,6 +30,27 @@ def set_choices(choices, **changes):
     parts = (choices.recipe, choices.settings)
     assert all(any(hasattr(part, name) for part in parts) for name in changes)
     choices.set(*(replace(part, **{name: v for name, v in changes.items() if hasattr(part, name)}) for part in parts))
+
+
+def add_spots(viewer, *names, **options):
+    """Add an image of bright spots for each name; see `spots`."""
+    return [viewer.add_image(spots(seed, **options), name=name) for seed, name in enumerate(names, 1)]
+
+
+def add_labels(viewer, *names, **options):
+    """Add labels of the spots of an image for each name; see `labels_of`."""
+    return [viewer.add_labels(labels_of(seed, **options), name=name) for seed, name in enumerate(names, 1)]
+
+
+def exclude(choices, layer, one):
+    """Exclude a curve of a layer, by its id."""
+    choices.exclusions.put(layer, {one}, choices.recipe)
+    choices.exclusions.changed.emit()
+
+
+def status(session, step):
+    """The state of a step of the bench, and the reason."""
+    return STATUS_OF[step](session)
 
 
 def open_answer(viewer, qtbot, **settings):

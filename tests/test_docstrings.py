@@ -58,6 +58,25 @@ def test_every_public_name_has_a_summary_and_an_example():
     assert not [name for name, text in words.items() if not example.search(text)]
 
 
+def test_signatures_name_their_types_as_the_source_does():
+    """`ArrayLike` and `Ensemble`, not the union and the modules that these names stand for.
+
+    Except the recipe and the settings, where the choices that a name stands for are what a reader looks for.
+    """
+    functions = {}
+    for name, value in PUBLIC.items():
+        if value in (outlines.Outlines, comparison.Settings):
+            continue
+        if inspect.isclass(value):
+            own = {one: inner for one, inner in vars(value).items() if inspect.isfunction(inner)}
+            functions |= {f"{name}.{one}": inner for one, inner in own.items() if one == "__init__" or one[0] != "_"}
+        elif inspect.isfunction(value):
+            functions[name] = value
+    signatures = {name: str(inspect.signature(one)) for name, one in functions.items()}
+    expanded = re.compile(r"numpy\.\w*\._|_typing\.|collections\.abc|napari_shape_ensembles\.")
+    assert not {name: text for name, text in signatures.items() if expanded.search(text)}
+
+
 def test_every_cited_source_is_in_the_references():
     cited = {}
     for name in CALLABLE:

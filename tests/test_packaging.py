@@ -5,6 +5,8 @@ import hashlib
 import http.server
 import importlib.util
 import re
+import subprocess
+import sys
 import threading
 import tomllib
 import zipfile
@@ -79,6 +81,15 @@ def test_a_release_with_placeholders_or_without_notes_is_refused():
     assert len([*tool.faults("0.1", filled, "## [Unreleased]\n\n- A change.\n\n## [0.1] - 2026-11-22\n")]) == 2
     steps = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     assert 'python tools/check_release.py "$GITHUB_REF_NAME"' in steps
+
+
+@pytest.mark.parametrize("arguments", [[], ["v0.1.0", "v0.2.0"]])
+def test_a_check_of_a_release_asks_for_its_tag(arguments):
+    script = str(ROOT / "tools" / "check_release.py")
+    done = subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Give the tag" in done.stdout
+    assert not done.stderr
 
 
 def test_links_of_a_development_version_lead_to_the_main_branch():

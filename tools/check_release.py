@@ -5,7 +5,7 @@ python tools/check_release.py v0.1.0
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,13 +35,17 @@ def faults(tag: str, texts: Mapping[str, str], changelog: str) -> Iterator[str]:
             yield f"{name} has the placeholder OWNER in an address"
 
 
-def main(tag: str) -> int:
-    """Print what is wrong; returns their number."""
+def main(arguments: Sequence[str]) -> int:
+    """Print what is wrong with the release under the tag given as the only argument; returns the exit code."""
+    if len(arguments) != 1:
+        print("Give the tag of the release: python tools/check_release.py v0.1.0")
+        return 2
+    tag = arguments[0]
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in STATED}
     found = [*faults(tag, texts, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))]
     print("\n".join(found) or f"{tag} can be released.")
-    return len(found)
+    return int(bool(found))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]) > 0)
+    sys.exit(main(sys.argv[1:]))

@@ -52,7 +52,7 @@ SEARCHES = {
     "principal component analysis": "reference/glossary, explanation/method",
     "pseudoreplication": "how-to/experiment, reference/glossary, tutorials/experiment",
     "QuPath": "how-to/open-files, reference/files",
-    "roundness": "reference/features, reference/glossary",
+    "roundness": "reference/features",
     "sample size": "how-to/sample-size, reference/glossary",
     "shape descriptors": "how-to/descriptors",
     "statistical power": "evidence/power, how-to/sample-size, reference/glossary",

@@ -9,7 +9,6 @@ what they give on images left out: every other one, and kinds. `candidates`: wei
 learned by example, from ``mask_corrections`` (`outlines/hierarchy.py`).
 """
 
-import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -26,7 +25,7 @@ from napari_shape_ensembles import learn_objects, propose
 from napari_shape_ensembles.outlines.learned import PixelFeatures
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-from results_file import out_option, record
+from results_file import parser_of, record
 from segmentation import DATA, PER_KIND, drawn, f1
 
 # Of the ridge regression, relative to the variance of each measurement.
@@ -39,10 +38,9 @@ Tried: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 def main() -> None:
     """Fit, and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("what", choices=("proposals", "candidates"))
     parser.add_argument("--data", type=Path, default=DATA)
-    out_option(parser)
     options = parser.parse_args()
     if options.what == "proposals":
         weights(options.data, options.out)

@@ -8,6 +8,8 @@ machine is busy (a 0.1 s eigenproblem was seen to take 9 s). Therefore the libra
 work is split into blocks that run in parallel here.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 from collections import defaultdict, deque

@@ -23,9 +23,23 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:_MAX_NAMED]), *more])
 
 
-def shortened(name: str, letters: int = _MAX_LETTERS) -> str:
-    """A name of at most this many letters: of a longer one, its middle is left out."""
-    return name if len(name) <= letters else f"{name[: letters // 2]}…{name[len(name) - (letters - 1) // 2 :]}"
+def shortened(name: str, letters: int = _MAX_LETTERS, start: int | None = None) -> str:
+    """A name of at most this many letters: of a longer one, its middle is left out, after `start` letters."""
+    start = letters // 2 if start is None else start
+    return name if len(name) <= letters else f"{name[:start]}…{name[len(name) - (letters - 1 - start) :]}"
+
+
+def shortened_apart(names: Sequence[str], letters: int = _MAX_LETTERS) -> list[str]:
+    """Shorten names that are shown together so that they stay apart: where they are alike rather than in the middle."""
+    apart = len(set(names))
+    for start in (letters // 2, letters - 1, 0):
+        words = [shortened(name, letters, start) for name in names]
+        if len(set(words)) == apart:
+            return words
+    alike = len([*itertools.takewhile(lambda place: len(set(place)) == 1, zip(*names, strict=False))])
+    start = max(alike - letters // 2 + 2, 0)  # the first letter that differs is in the middle
+    words = [name if len(name) <= letters else f"…{name[start : start + letters - 2]}…" for name in names]
+    return words if len(set(words)) == apart else distinct(words)
 
 
 def p_text(p_value: float, *levels: float) -> str:

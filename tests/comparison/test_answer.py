@@ -135,7 +135,9 @@ def test_ratios_close_to_one_or_zero_are_formatted():
     assert ratio_words(1.0031, 1.0012, 1.0049) == ["1.003", "1.001", "1.005"]
     assert ratio_words(1.026e-8, 9.5e-9, 1.11e-8) == ["1.03e-08", "9.5e-09", "1.11e-08"]
     assert ratio_words(1026285.6, 951079.6, np.inf) == ["1.03e+06", "9.51e+05", "inf"]
-    assert ratio_words(0.0012, 0.0, 99_999.0) == ["0.00120", "0.00000", "99999.00000"]
+    assert ratio_words(0.0012, 0.0, 99_999.0) == ["0.0012", "0", "99999.00"]
+    assert ratio_words(1.0, 0.8, 1.25) == ["1.00", "0.80", "1.25"]  # an estimate of 1 needs no more digits
+    assert ratio_words(1.0, 1.0, 1.0) == ["1.00"] * 3  # which no number of digits tells from 1
 
 
 def test_a_sample_without_variation_is_reported():

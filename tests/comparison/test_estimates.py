@@ -11,6 +11,7 @@ from shapely import Polygon
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.comparison import estimates
+from napari_shape_ensembles.comparison.answer import estimate_rows
 from napari_shape_ensembles.comparison.detectable import detectable_differences
 from napari_shape_ensembles.comparison.estimates import (
     COLUMNS,
@@ -360,6 +361,9 @@ def test_a_single_outline_has_no_spread():
     assert not np.isfinite(spreads).any(axis=None)
     assert np.isfinite(table.loc[["size", "roughness"], "estimate"]).all()
     assert not np.isfinite(table.loc[["size", "elongation", "roughness"], "high"]).any()
+    alone = compare(Ensemble(curves[1:]), Ensemble(curves[:1]), landmarks=50, rank=5, permutations=99)
+    assert alone.estimates.set_index("quantity").loc["spread of size", ["estimate", "low", "high"]].isna().all()
+    assert {row[0]: row[1] for row in estimate_rows(alone)}["spread of size"] == "–"  # not a ratio of 0
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,11 @@ def test_no_ratio_is_said_of_waves_that_pixels_do_not_hold():
     said = [*found.sentences(), *found.overall(given=["age"])]
     assert "roughness" not in " ".join(said)
     assert "size ratio" in said[0]
+    assert found.table[["undulation_effect", "undulation_low", "undulation_high"]].isna().all(axis=None)
+    effects = found.effects.set_index("quantity")["ratio"]
+    assert np.isnan(effects["roughness"])
+    assert np.isfinite(effects[["size", "elongation"]]).all()
+    assert found.table["elongation"][0] == effects["elongation"]
 
 
 def test_serious_outline_faults_withhold_the_row_of_a_contrast():

@@ -145,4 +145,4 @@ def test_long_group_names_leave_room_for_the_panels():
         draw(figure := plt.figure(figsize=(4.2, 3), layout="constrained"))
         figure.canvas.draw()  # warns if no space is left for the panels
         texts = [text.get_text() for text in figure.findobj(mpl.text.Text)]
-        assert {"wild type, … eated, 24 h", "_$\\frac{a}$", "knock-out o … min A, 48 h"} <= set(texts)
+        assert {"wild type, u…eated, 24 h", "_$\\frac{a}$", "knock-out of…min A, 48 h"} <= set(texts)

@@ -30,12 +30,16 @@ from scipy import ndimage
 
 from docks import (
     PLUGIN,
+    add_labels,
+    add_spots,
     cells,
+    ended,
     grid_of,
     press,
     set_choices,
     show_docks,
     show_given_result,
+    status,
     wait_until_idle,
     wait_until_released,
     wheel,
@@ -49,12 +53,13 @@ from napari_shape_ensembles.io import save_settings
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.viewer import comparing, studying
 from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
+from napari_shape_ensembles.viewer.designing import frame_of
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.pixel_size import PixelSize
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.inputs import is_own
-from napari_shape_ensembles.viewer.page_status import STATES, STEPS, PageStatus, page_statuses
+from napari_shape_ensembles.viewer.page_status import STATES, STEPS, PageStatus
 from napari_shape_ensembles.viewer.panels.plot_view import PlotView
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 from napari_shape_ensembles.viewer.session import Session
@@ -182,8 +187,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
 
 def test_closing_a_detached_page_does_not_stop_the_bench(viewer, qtbot, monkeypatch):
     bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
-    for seed, name in ((1, "one"), (2, "two")):
-        viewer.add_image(spots(seed, rows=3), name=name)
+    add_spots(viewer, "one", "two", rows=3)
     bench.show_page(STEPS.index("Answer"))
     for _ in range(2):  # the second time, the same dock is raised
         bench.headings["Images"].actions()[0].trigger()
@@ -287,8 +291,7 @@ def bench(model, qtbot):
 @pytest.fixture
 def bench_of_two(model, qtbot):
     """The bench with two images of a few spots, without a window."""
-    for seed, name in ((1, "one"), (2, "two")):
-        model.add_image(spots(seed, rows=3), name=name)
+    add_spots(model, "one", "two", rows=3)
     bench = Bench(model)
     qtbot.addWidget(bench)
     return bench
@@ -353,7 +356,7 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     bench.show_page(1)
     press(bench.next, qtbot)
     wait_until_idle(session.comparison, qtbot)
-    assert page_statuses(session)["Outlines"].state == "done"
+    assert status(session, "Outlines").state == "traced"
     bench.show_page(STEPS.index("Why"))
     shown(bench)
     why = bench.pages["Why"]
@@ -382,7 +385,7 @@ def test_images_of_all_groups_are_previewed(bench_of_two, model, qtbot):
     qtbot.waitUntil(lambda: session.segmentation.previewer.busy)
     qtbot.waitUntil(lambda: not session.segmentation.previewer.busy)
     assert not told  # napari lays out all cells again for each of them
-    assert page_statuses(session)["Outlines"].state == "look"  # nine outlines are too few
+    assert status(session, "Outlines").state == "look"  # nine outlines are too few
 
 
 def test_pixel_sizes_are_edited_in_the_table(bench, model):
@@ -411,7 +414,7 @@ def test_pixel_sizes_are_edited_in_the_table(bench, model):
     for row in range(6):
         page.table.item(row, 1).setText("a" if row < 3 else "b")
         page.table.item(row, 2).setText("")
-    assert page_statuses(bench.session)["Images"].state == "look"
+    assert status(bench.session, "Images").state == "look"
     page.table.item(1, last).setText("half a metre")
     assert "is not a pixel size" in page.message.text()
     np.testing.assert_allclose(model.layers["a_2"].scale, (1, 1))
@@ -568,8 +571,7 @@ def test_incompatible_units_are_reported_before_comparing(bench_of_two, model):
 
 
 def test_labels_show_no_segmentation_controls(model, qtbot, shown):
-    for seed, name in ((1, "one"), (2, "two")):
-        model.add_labels(labels_of(seed), name=name)
+    add_labels(model, "one", "two")
     bench = shown(Bench(model))
     bench.show_page(STEPS.index("Outlines"))
     page = bench.pages["Outlines"].show_tab(0)
@@ -705,13 +707,13 @@ def test_duplicate_images_and_labels_opened_as_images_are_reported(qtbot):
     page.check_images()
     qtbot.waitUntil(lambda: "one and two show the same" in page.warnings.text())
     assert page.as_labels.label.text() == "one, two hold labels or a mask."  # once for all images
-    assert page_statuses(bench.session)["Images"].state == "look"
+    assert status(bench.session, "Images").state == "look"
     for layer, seed in zip(list(model.layers), (1, 2), strict=True):
         layer.data = spots(seed)
     page.check_images()
     qtbot.waitUntil(lambda: not page.warnings.text())
     assert page.as_labels.isHidden()
-    assert page_statuses(bench.session)["Images"].state == "done"
+    assert status(bench.session, "Images").state == "done"
 
 
 def test_curves_of_another_recipe_do_not_lie_over_the_preview(bench_of_two, model, qtbot, shown):
@@ -719,8 +721,7 @@ def test_curves_of_another_recipe_do_not_lie_over_the_preview(bench_of_two, mode
     session = bench.session
     session.choices.recipe_loaded = True
     set_choices(session.choices, **QUICK)
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     bench.show_part("Settings and preview")
     page = bench.pages["Outlines"].show_tab(0)
     qtbot.waitUntil(lambda: session.segmentation.is_preview_drawn)
@@ -746,8 +747,7 @@ def test_curves_of_another_recipe_do_not_lie_over_the_preview(bench_of_two, mode
 
 
 def test_the_numbers_on_outlines_are_those_of_compared_images(model, qtbot, shown):
-    for seed, name in ((1, "one"), (2, "two"), (3, "other")):
-        model.add_image(spots(seed, rows=4), name=name)
+    add_spots(model, "one", "two", "other", rows=4)
     shown(bench := Bench(model))
     session, other = bench.session, model.layers["other"]
     session.design.write([(other, "group", "")])
@@ -773,7 +773,7 @@ def test_outlines_of_labels_opened_as_images_are_to_be_checked(model, qtbot, sho
     assert "not gray levels" in heading.toolTip()
     assert "✓" not in page.verdict.text()
     press(page.labels.button, qtbot)
-    qtbot.waitUntil(lambda: heading.text() == f"Outlines\n{STATES['done']}")
+    qtbot.waitUntil(lambda: heading.text() == f"Outlines\n{STATES['traced']}")
 
 
 def test_labels_opened_as_a_stack_of_images_are_reported(bench_of_two, model, qtbot):
@@ -904,20 +904,21 @@ def test_proposals_of_images_removed_on_another_page_disappear(model, qtbot, sho
 def test_the_outlines_status_depends_on_the_compared_images(bench, model, qtbot):
     session = bench.session
     set_choices(session.choices, **QUICK)
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
-    compared = page_statuses(session)["Outlines"]
-    assert compared.reason == f"{len(session.comparison.result.a)} and {len(session.comparison.result.b)} outlines."
+    ended(session.comparison, qtbot, session.comparison.run)
+    compared = status(session, "Outlines")
+    counts = f"{len(session.comparison.result.a)} and {len(session.comparison.result.b)} outlines"
+    assert compared == PageStatus(
+        "traced", f"{counts}, without faults. Whether objects are missing is not checked: look."
+    )
     session.design.choose(*session.design.sides()[::-1])
-    assert page_statuses(session)["Outlines"] == compared  # of the same images
+    assert status(session, "Outlines") == compared  # of the same images
     model.layers.clear()
-    statuses = page_statuses(session)
-    assert (statuses["Images"].state, statuses["Outlines"].state) == ("open", "open")
+    assert [status(session, name).state for name in ("Images", "Outlines")] == ["open", "open"]
     for seed in (3, 4):
         model.add_image(spots(seed, rows=4))
-    qtbot.waitUntil(lambda: page_statuses(session)["Images"].state == "done")
-    assert page_statuses(session)["Outlines"].state == "open"
-    assert page_statuses(session)["Answer"].state == "stale"
+    qtbot.waitUntil(lambda: status(session, "Images").state == "done")
+    assert status(session, "Outlines").state == "open"
+    assert status(session, "Answer").state == "stale"
 
 
 def test_the_sensitivity_to_settings_is_computed_and_summarized(bench, qtbot):
@@ -966,8 +967,7 @@ def test_trust_is_to_be_checked_if_smoothing_changes_the_answer(model, qtbot):
     qtbot.addWidget(bench := Bench(model))
     session = bench.session
     set_choices(session.choices, **QUICK, significance=0.05, outline_smoothing=0.0)
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     assert session.comparison.result.case[0] == "0"
     bench.show_page(STEPS.index("Trust"))
     page, heading = bench.pages["Trust"].show_tab(2), bench.headings["Trust"]
@@ -1007,8 +1007,7 @@ def test_a_cancelled_export_leaves_no_folder_behind(bench_of_two, qtbot, monkeyp
     task, folder = bench_of_two.session.comparison, tmp_path / "paper"
     set_choices(bench_of_two.session.choices, **QUICK)
     answer = bench_of_two.page("Answer")
-    task.run()
-    wait_until_idle(task, qtbot)
+    ended(task, qtbot, task.run)
     if exists:
         folder.mkdir()
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(folder))
@@ -1042,8 +1041,7 @@ def test_trust_states_doubts_that_most_results_have_and_is_dimmed_if_outdated(be
     answer = bench.page("Answer")
     bench.show_page(STEPS.index("Trust"))
     page = bench.pages["Trust"].show_tab(0)
-    comparison.run()
-    wait_until_idle(comparison, qtbot)
+    ended(comparison, qtbot, comparison.run)
     qtbot.waitUntil(lambda: page.position.isVisibleTo(page))
     assert page.position.isEnabled()
     assert page.notes.isEnabled()
@@ -1133,8 +1131,7 @@ def test_a_selected_curve_is_highlighted_for_any_active_layer_until_esc(make_nap
     bench = Bench(viewer)
     viewer.window.add_dock_widget(bench)
     set_choices(bench.session.choices, **QUICK)
-    bench.session.comparison.run()
-    wait_until_idle(bench.session.comparison, qtbot)
+    ended(bench.session.comparison, qtbot, bench.session.comparison.run)
     one, two = bench.session.comparison.curves
     assert one.selected_data == two.selected_data == set()
 
@@ -1185,12 +1182,10 @@ def test_proposals_are_unfolded_once_if_a_threshold_fragments_objects(model, qtb
     qtbot.waitUntil(lambda: "updating" not in page.count.text() and not verdict.previewer.busy)
     bench.show_page(0)
     qtbot.waitUntil(lambda: not verdict.verdict.counts)
-    assert page_statuses(bench.session)["Outlines"] == PageStatus(
-        "look", verdict.cached_verdict().quality.findings[0].text
-    )
+    assert status(bench.session, "Outlines") == PageStatus("look", verdict.cached_verdict().quality.findings[0].text)
     first = model.layers[0]
     first.data = 1 - first.data
-    assert page_statuses(bench.session)["Outlines"].state == "open"
+    assert status(bench.session, "Outlines").state == "open"
 
 
 def test_the_best_recipe_is_used_unless_the_user_has_chosen_one(model, qtbot, shown):
@@ -1276,7 +1271,7 @@ def test_a_blank_image_is_reported_once_and_others_get_proposals(model, qtbot, s
     press(bench.next, qtbot)
     wait_until_idle(bench.session.comparison, qtbot)
     assert bench.session.comparison.failed
-    assert page_statuses(bench.session)["Outlines"] == PageStatus("look", said.removeprefix("⚠ "))
+    assert status(bench.session, "Outlines") == PageStatus("look", said.removeprefix("⚠ "))
 
 
 def test_a_sheared_image_is_reported_and_others_get_proposals(model, qtbot, shown):
@@ -1440,8 +1435,7 @@ def test_corrected_labels_are_above_those_they_replace(model, qtbot):
     session.design.write([(model.layers["field"], "group", "")])
     bench.page("Outlines").show_tab(1)
     session.inspection.a.choose(model.layers["masks"])
-    session.inspection.run()
-    wait_until_idle(session.inspection, qtbot)
+    ended(session.inspection, qtbot, session.inspection.run)
     session.inspection.go_to(0)
     session.inspection.fix("delete")
     qtbot.waitUntil(lambda: not session.inspection.update_runner.busy)
@@ -1489,8 +1483,7 @@ def test_painting_does_not_hide_an_adjacent_image(bench_of_two, model, qtbot):
 def test_replacement_images_with_another_unit_get_cells(bench_of_two, model, qtbot):
     set_choices(bench_of_two.session.choices, **QUICK)
     comparison = bench_of_two.session.comparison
-    comparison.run()
-    wait_until_idle(comparison, qtbot)
+    ended(comparison, qtbot, comparison.run)
     kept = list(model.layers)  # kept alive, as by napari's undo, a console or a script
     model.layers.clear()
     for name in ("three", "four"):
@@ -1517,7 +1510,7 @@ def design(model):
 def test_a_spreadsheet_is_pasted_by_headings_or_position(design, model):
     design.paste("image\tgroup\tdose\ntwo\tdrug\t10\none\tctrl\t0\nthree\tdrug\t20", 0, 0)
     assert design.rows() == (("group", "dose"), ("ctrl", "0"), ("drug", "20"), ("drug", "10"))
-    assert design.frame()["dose"].tolist() == [0, 20, 10]
+    assert frame_of(design.rows())["dose"].tolist() == [0, 20, 10]
     design.paste("x\ty\n", 0, 0)
     assert design.cell(model.layers["one"], "group") == "x"
     assert design.cell(model.layers["one"], "replicate") == "y"

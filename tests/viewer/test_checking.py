@@ -2,11 +2,10 @@
 
 import pytest
 
-from docks import set_choices
+from docks import set_choices, status
 from fault_makers import ODD, faulty
 from image_makers import segmented
 from napari_shape_ensembles.comparison.fragility import checks_in_words
-from napari_shape_ensembles.viewer.page_status import page_statuses
 from napari_shape_ensembles.viewer.session import Session
 
 
@@ -39,10 +38,9 @@ def test_suspects_are_found_told_and_left_out(session, qtbot):
     total = sum(map(len, session.checking.suspects))
     assert total == sum(count for _, _, count in checks.suspects)
     assert session.checking.suspects[0][str(ODD)] == "with holes"
-    statuses = page_statuses(session)
-    assert statuses["Outlines"].reason == checks_in_words(comparison.result)[0]
-    assert statuses["Answer"].state in ("look", "fragile")
-    assert statuses["Answer"].reason == " ".join(checks_in_words(comparison.result))
+    assert status(session, "Outlines").reason == checks_in_words(comparison.result)[0]
+    assert status(session, "Answer").state in ("look", "fragile")
+    assert status(session, "Answer").reason == " ".join(checks_in_words(comparison.result))
     session.checking.leave_out()
     assert sum(map(len, comparison.current_inputs().excluded)) == total
     assert comparison.changed_since() == ["the choice of excluded curves was changed"]

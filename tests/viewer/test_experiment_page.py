@@ -12,8 +12,8 @@ from npe2 import PluginManager
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
 
-from docks import press, set_choices, wait_until_idle
-from image_makers import labels_of, spots
+from docks import add_spots, ended, press, set_choices, status, wait_until_idle
+from image_makers import labels_of
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.io import rerun
 from napari_shape_ensembles.io.image_parts import ImagePart
@@ -24,7 +24,7 @@ from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.docks.trust import TrustPage
 from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.inputs import ImageRow, is_own
-from napari_shape_ensembles.viewer.page_status import PageStatus, page_statuses
+from napari_shape_ensembles.viewer.page_status import PageStatus
 from napari_shape_ensembles.viewer.report import script_of
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.splitting import NewPart, layers_of
@@ -215,8 +215,7 @@ def test_covariates_interactions_and_restoring_a_result(model, qtbot, tmp_path, 
         "The table of groups is not saved: it would be lost.",
     ]
     session.attach(session.comparison)
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     session.comparison.save(tmp_path / "all.comparison.npz")
     wait_until_idle(session.comparison, qtbot)
     again = Session.of(other := ViewerModel())
@@ -257,8 +256,7 @@ def test_an_experiment_can_be_rerun_while_its_files_are_unchanged(model, qtbot, 
     rows = [*model.layers[:2], stack, piece]
     session.design.write([(layer, "group", "aabb"[place]) for place, layer in enumerate(rows)])
     assert session.design.blocking_reason() == ""
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     session.comparison.save_experiment(path)
     wait_until_idle(session.comparison, qtbot)
     again = rerun(path)
@@ -271,8 +269,7 @@ def test_an_experiment_can_be_rerun_while_its_files_are_unchanged(model, qtbot, 
     wait_until_idle(other.comparison, qtbot)
     assert rerun(tmp_path / "copy.experiment.npz").same
     model.layers[0].data[:20] = 0  # as if painted over: the file differs
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     session.comparison.save_experiment(path)
     wait_until_idle(session.comparison, qtbot)
     assert "so rerun compares the saved outlines" in told[-1]
@@ -280,19 +277,16 @@ def test_an_experiment_can_be_rerun_while_its_files_are_unchanged(model, qtbot, 
 
 
 def test_position_dependence_is_shown_for_two_images(model, qtbot):
-    for seed, name in ((1, "one"), (2, "two")):
-        model.add_image(spots(seed, rows=4), name=name)
+    add_spots(model, "one", "two", rows=4)
     session = Session.of(model)
     page = TrustPage(model)
     qtbot.addWidget(page)
     set_choices(session.choices, landmarks=40, rank=5, permutations=99)
     session.attach(session.comparison)
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     qtbot.waitUntil(lambda: "on position within the images" in page.position.text())
     assert page.position.text()[0] in "⚠✓"
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     wait_until_idle(session.position, qtbot)
     assert page.position.text()
     session.detach(session.comparison)
@@ -346,8 +340,7 @@ def test_groups_are_called_by_their_names(model, qtbot, tmp_path):
     assert task.result.names == ("control", "drug")
     assert [ref() for side in task.run_inputs.layers for ref in side] == layers  # found by the names of the images
     assert task.changed_since() == []
-    task.run()
-    wait_until_idle(task, qtbot)
+    ended(task, qtbot, task.run)
     session.design.write([(layers[1], "group", "dose")])
     assert task.changed_since() == ["a group was renamed"]
 
@@ -365,8 +358,7 @@ def test_a_saved_comparison_restores_the_design(model, qtbot, tmp_path):
     for layer, group, dose in zip(layers, ("ctrl", "drug", "other"), ("0", "3", "10"), strict=True):
         session.design.write([(layer, "group", group), (layer, "replicate", "m1"), (layer, "dose", dose)])
     rows = session.design.rows()
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     session.comparison.save(tmp_path / "pair.comparison.npz")
     wait_until_idle(session.comparison, qtbot)
     other = ViewerModel()
@@ -453,12 +445,12 @@ def test_withheld_rows_are_shown_after_confirmation(model, qtbot):
     assert [row[1] for row in page.comparison.answer.rows] == ["inconclusive"] * 3
     assert page.faults.label.text() == "⚠ No answer for 1 of 3 contrasts until the outlines have been checked."
     assert "occur twice" in page.groups.contrasts.text()
-    assert page_statuses(session)["Answer"] == PageStatus("look", page.faults.label.text())
+    assert status(session, "Answer") == PageStatus("look", page.faults.label.text())
     press(page.faults.button, qtbot)
     wait_until_idle(session.comparison, qtbot)
     assert [row[1] for row in page.comparison.answer.rows] == ["no difference", "inconclusive", "inconclusive"]
     assert page.faults.isHidden()
     assert session.choices.settings.overrule
-    assert page_statuses(session)["Answer"].state == "done"
+    assert status(session, "Answer").state == "done"
     assert session.comparison.unsaved
     assert page.stale.isHidden()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from docks import show_given_result, wait_until_idle
+from docks import ended, show_given_result, wait_until_idle
 from image_makers import spots
 from napari_shape_ensembles import Settings, compare
 from napari_shape_ensembles.progress import report
@@ -44,15 +44,13 @@ def compared(model, qtbot):
     session = Session.of(model)
     session.attach()
     session.choices.set(settings=QUICK)
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     session.explanation.activate()
     return session.explanation
 
 
 def run_anew(task, qtbot):
-    task.comparison.run()
-    wait_until_idle(task.comparison, qtbot)
+    ended(task.comparison, qtbot, task.comparison.run)
 
 
 def test_without_a_comparison_there_is_nothing_to_explain(task):
@@ -96,8 +94,7 @@ def test_an_error_is_reported_and_keeps_the_previous_explanation(explained_task,
 
     before = explained_task.result
     monkeypatch.setattr(explaining, "explain", failing)
-    explained_task.run()
-    wait_until_idle(explained_task, qtbot)
+    ended(explained_task, qtbot, explained_task.run)
     assert explained_task.state == "error"
     assert "the reason" in explained_task.message
     assert explained_task.result is before

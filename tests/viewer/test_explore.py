@@ -9,6 +9,7 @@ from qtpy.QtGui import QMouseEvent, QScreen
 from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 
 from docks import (
+    add_spots,
     choose_for_selected,
     curves_of,
     includes_again,
@@ -267,8 +268,7 @@ def test_the_axes_offer_distances_descriptors_and_coordinates(explored):
 
 
 def test_the_explorer_opens_in_the_viewer_and_again_after_closing(viewer, qtbot):
-    for seed, name in ((1, "one"), (2, "two")):
-        viewer.add_image(spots(seed), name=name)
+    add_spots(viewer, "one", "two")
     dock = open_answer(viewer, qtbot)
     run(dock, qtbot)
     press(dock.results.explore, qtbot)

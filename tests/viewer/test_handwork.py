@@ -6,9 +6,8 @@ import pytest
 import tifffile
 from napari.components import ViewerModel
 
-from docks import press
+from docks import add_spots, exclude, press
 from fault_makers import ODD, faulty
-from image_makers import spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.io import read_image, read_log
 from napari_shape_ensembles.viewer import close_confirmation
@@ -138,14 +137,13 @@ def test_corrections_of_labels_that_were_changed_since_are_kept_apart(labels_fil
 
 def test_closing_warns_of_everything_made_by_hand(model, qtbot, tmp_path):
     session = Session.of(model)
-    for seed, name in ((1, "one"), (2, "two")):
-        model.add_image(spots(seed, rows=3), name=name)
+    add_spots(model, "one", "two", rows=3)
     model.add_labels(faulty("hole")[0], name="nuclei")
     session.attach()
     session.design.connect_events()
     assert loss_warnings(session) == []
     one = model.layers["one"]
-    session.choices.exclusions.toggle(one, "3", session.choices.recipe)
+    exclude(session.choices, one, "3")
     assert loss_warnings(session) == [close_confirmation.EXCLUSIONS.format("1 curve")]
     session.choices.exclusions.clear()
     session.design.write([(one, "group", "wild type")])

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import tifffile
 
+from docks import exclude
 from fault_makers import ODD, faulty
 from image_makers import labels_with_a_fault, segmented, spots
 from napari_shape_ensembles import Outlines, Settings, rank_suspects
@@ -156,7 +157,7 @@ def test_exclusions_are_kept_if_the_layer_is_deleted(pair, model, qtbot):
 
 def test_curves_excluded_from_a_comparison_are_inspected(pair, model):
     layer = model.layers["one"]
-    pair.choices.exclusions.toggle(layer, "3", pair.choices.recipe)
+    exclude(pair.choices, layer, "3")
     assert pair.changed_since() == []
 
 

@@ -20,7 +20,7 @@ from qtpy.QtWidgets import (
 )
 
 from curve_makers import blobs
-from docks import choose_for_selected, includes_again, open_answer, press, run, show_docks, show_given_result
+from docks import add_spots, choose_for_selected, includes_again, open_answer, press, run, show_docks, show_given_result
 from image_makers import spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.progress import Progress, report
@@ -63,8 +63,7 @@ DOCKS = {
 def ready(request, model, qtbot, monkeypatch):
     """A visible dock whose work never ends, its run button, and another control."""
     make, module, work, button, control = request.param
-    for seed, name in ((1, "one"), (2, "two")):
-        model.add_image(spots(seed, rows=3), name=name)
+    add_spots(model, "one", "two", rows=3)
     dock = make(model)
     qtbot.addWidget(dock, before_close_func=lambda dock: settle(dock, qtbot))
     if make is WhyPage:
@@ -190,8 +189,7 @@ DEBUG = {"t"}
 @pytest.fixture
 def beside(viewer):
     """A viewer with a window, two images, and a dock opened through the manifest."""
-    for seed, name in ((1, "one"), (2, "two")):
-        viewer.add_image(spots(seed, rows=4), name=name)
+    add_spots(viewer, "one", "two", rows=4)
     return lambda title: viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)[1]
 
 

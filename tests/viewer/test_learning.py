@@ -8,7 +8,7 @@ import pytest
 from napari.layers import Labels
 from skimage.measure import label
 
-from docks import ended, press, set_choices
+from docks import add_spots, ended, press, set_choices
 from image_makers import spots
 from napari_shape_ensembles import Comparison, ObjectModel, Outlines, Settings, match_labels
 from napari_shape_ensembles.viewer.docks.bench import Bench
@@ -359,8 +359,7 @@ def test_a_second_click_adds_no_labels_and_an_image_that_fails_or_is_deleted_doe
 
 
 def test_painting_training_and_previewing_in_a_window(viewer, qtbot):
-    for seed, name in ((1, "one"), (2, "two")):
-        viewer.add_image(spots(seed, rows=3, noise=0.2), name=name)
+    add_spots(viewer, "one", "two", rows=3, noise=0.2)
     _, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")
     panel, task = dock.by_example, dock.segmentation
     dock.layer.setCurrentIndex(dock.layer.findText("one"))

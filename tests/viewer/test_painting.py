@@ -16,6 +16,7 @@ from skimage.io import imread
 
 from curve_makers import blobs
 from docks import (
+    add_spots,
     choose_for_selected,
     curves_of,
     grid_of,
@@ -274,8 +275,7 @@ def test_a_saved_comparison_opens_with_painted_outlines(qtbot, few, model, tmp_p
 
 
 def test_up_to_the_limit_outlines_are_shapes(qtbot, model, monkeypatch):
-    for seed, name in ((1, "one"), (2, "two")):
-        model.add_image(spots(seed), name=name)
+    add_spots(model, "one", "two")
     dock = open_answer(model, qtbot)
     run(dock, qtbot)
     monkeypatch.setattr(layers, "MAX_SHAPES", len(dock.result.distances))

@@ -5,7 +5,7 @@ import pytest
 from qtpy.QtCore import QItemSelectionModel, QPoint, Qt
 from qtpy.QtWidgets import QInputDialog
 
-from docks import choose_for_selected, curves_of, press, press_on_canvas, run, selected_rows
+from docks import add_labels, choose_for_selected, curves_of, press, press_on_canvas, run, selected_rows
 from image_makers import labels_of, spots
 from napari_shape_ensembles.explanation.checklist import BLANK, checklist
 from napari_shape_ensembles.viewer.curves import crops
@@ -157,8 +157,7 @@ def test_shapes_and_labels_are_put_into_groups_too(model, bare_dock, named, qtbo
 
 def test_undo_removes_no_parts_of_an_image_that_was_deleted(model, bare_dock, qtbot):
     model.layers.clear()
-    for seed, name in ((1, "one"), (2, "two")):
-        model.add_labels(labels_of(seed), name=name)
+    add_labels(model, "one", "two")
     run(bare_dock, qtbot)
     task = bare_dock.comparison
     first = len(task.result.a)

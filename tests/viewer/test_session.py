@@ -21,6 +21,7 @@ from docks import (
     press,
     run,
     show_docks,
+    status,
     wait_until_idle,
     wait_until_released,
     words_of,
@@ -35,7 +36,6 @@ from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.docks.why import WhyPage
 from napari_shape_ensembles.viewer.inputs import ImageRow
-from napari_shape_ensembles.viewer.page_status import page_statuses
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.task import CANCELLED
 
@@ -339,10 +339,10 @@ def test_an_error_is_not_shown_for_other_layers(session, model, qtbot):
     design.choose([nothing], [two])
     compared(comparison, qtbot)
     assert "nothing: every pixel is 0" in comparison.message
-    assert page_statuses(session)["Answer"].state == "look"
+    assert status(session, "Answer").state == "look"
     design.choose([one], [two])
     assert (comparison.state, comparison.message) == ("ready", "")
-    assert page_statuses(session)["Answer"].state == "open"
+    assert status(session, "Answer").state == "open"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import tifffile
 from napari.layers import Shapes
 from typer.testing import CliRunner
 
-from docks import execute, same, set_choices, wait_until_idle
+from docks import ended, execute, same, set_choices, wait_until_idle
 from image_makers import labels_of, spots
 from napari_shape_ensembles import Settings, archetype_sensitivity, compare
 from napari_shape_ensembles.cli import app
@@ -120,8 +120,7 @@ def test_the_script_for_two_regions_of_a_file_compares_them(session, model, tmp_
     left, right = split(session, image, "Regions of zones", qtbot)
     set_choices(session.choices, landmarks=60, rank=5, permutations=99, significance=0.1)
     session.design.choose([left], [right])
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     result = session.comparison.result
     assert len(result.a) + len(result.b) <= len(outlines(session, image))
     code = script_of(session.comparison.shown)
@@ -402,8 +401,7 @@ def test_a_folder_for_a_paper_of_labels_mentions_no_segmentation_and_overwrites_
     one, two = (model.add_labels(labels_of(seed), name=f"field {seed}") for seed in (1, 2))
     set_choices(session.choices, landmarks=60, rank=5, permutations=99, significance=0.1)
     session.design.choose([one], [two])
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     users = tmp_path / "users" / "field_1.tif"
     users.parent.mkdir()
     tifffile.imwrite(users, np.arange(16, dtype=np.uint8).reshape(4, 4))
@@ -440,8 +438,7 @@ def test_the_script_withholds_a_row_that_depends_on_the_archetype(session, model
     low, high = max((found.p_values(test) for test in ("undulation", "scale")), key=np.ptp)
     set_choices(session.choices, **quick, significance=low + high)  # each test at half the level
     session.design.choose([one], [two])
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     session.comparison.check_robustness()
     wait_until_idle(session.comparison, qtbot)
     result = session.comparison.shown.result

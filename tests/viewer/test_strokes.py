@@ -8,7 +8,7 @@ from qtpy.QtCore import QEvent, QPointF, Qt
 from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication
 
-from docks import press
+from docks import add_spots, press
 from image_makers import spots
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
@@ -101,8 +101,7 @@ def test_no_stroke_is_lost_or_misplaced_while_outlines_are_renewed(viewer, qtbot
 
 
 def test_a_stroke_goes_to_the_image_under_the_pointer(viewer, qtbot):
-    for seed, name in ((1, "one"), (2, "two")):
-        viewer.add_image(spots(seed, rows=3), name=name)
+    add_spots(viewer, "one", "two", rows=3)
     bench = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")[1]
     session = bench.session
     bench.show_part("Outlines")

@@ -7,12 +7,11 @@ from qtpy.QtCore import QEvent, QPoint, Qt
 from qtpy.QtGui import QHelpEvent
 from qtpy.QtWidgets import QApplication
 
-from docks import choose_several, chosen_names, out_of_date, press, set_choices, swap
+from docks import choose_several, chosen_names, exclude, out_of_date, press, set_choices, status, swap
 from image_makers import labels_of, spots
 from napari_shape_ensembles.comparison.verdict import ROW_WORDS
 from napari_shape_ensembles.viewer import studying
 from napari_shape_ensembles.viewer.docks.study import LandscapePage, SmoothingPage, StudyPage
-from napari_shape_ensembles.viewer.page_status import page_statuses
 from napari_shape_ensembles.viewer.panels import plot_view
 from napari_shape_ensembles.viewer.session import Session
 
@@ -117,7 +116,7 @@ def test_partial_results_are_shown_and_kept_on_cancel(landscape_dock, qtbot):
         press(landscape_dock.cancel_button, qtbot)
     assert landscape_dock.answer.text().startswith("Cancelled. So far: one (16 curves) and two (16 curves)")
     assert landscape_dock.run_button.isEnabled()
-    assert page_statuses(landscape_dock.session)["Trust"].state == "open"  # not done
+    assert status(landscape_dock.session, "Trust").state == "open"  # not done
 
 
 def test_an_invalid_range_is_reported(landscape_dock):
@@ -224,7 +223,7 @@ def test_choices_are_shared_between_docks(landscape_dock, smoothing_dock, model,
 
 def test_manually_excluded_curves_are_counted_and_can_be_restored(landscape_dock, smoothing_dock, model, qtbot):
     choices = landscape_dock.session.choices
-    choices.exclusions.toggle(model.layers["one"], "3", choices.recipe)
+    exclude(choices, model.layers["one"], "3")
     assert "1 curve excluded manually" in landscape_dock.excluded.label.text()
     assert smoothing_dock.excluded.isHidden()
     landscape_dock.excluded.button.click()

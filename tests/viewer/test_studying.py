@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from napari.components import ViewerModel
 
-from docks import set_choices
+from docks import exclude, set_choices
 from image_makers import labels_of, spots
 from napari_shape_ensembles import decision_landscape, extract_curves
 from napari_shape_ensembles.progress import report, reporting
@@ -135,7 +135,7 @@ def test_a_run_gives_the_landscape_of_the_two_layers_without_excluded_curves(lan
     assert len(layer.events.data.callbacks) == before
     landscape.activate()
     assert len(layer.events.data.callbacks) > before
-    choices.exclusions.toggle(layer, "3", choices.recipe)
+    exclude(choices, layer, "3")
     assert landscape.changed_since() == ["the choice of excluded curves was changed"]
     assert run(landscape, qtbot).sizes == (15, 16)
     assert landscape.state == "done"
@@ -282,7 +282,7 @@ def test_swept_settings_do_not_outdate_the_result(landscape, smoothing, session,
 
 def test_merging_and_other_layers_but_no_exclusions_make_a_smoothing_study_stale(smoothing, model, qtbot):
     run(smoothing, qtbot)
-    smoothing.choices.exclusions.toggle(model.layers["one"], "3", smoothing.choices.recipe)
+    exclude(smoothing.choices, model.layers["one"], "3")
     assert smoothing.state == "done"
     smoothing.set_merge(True)
     assert smoothing.changed_since() == [f'"Smooth each image as a whole"{CHANGED}']

@@ -6,7 +6,7 @@ All sentences about a result are made here; window, report, methods text and com
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,7 +67,7 @@ _WHAT_IS = {
     "direction of elongation": "which way the form is stretched",
 }
 # Ratios from here to there are written without an exponent.
-_MIN_FIXED, _MAX_FIXED = 1e-3, 1e5
+_MIN_FIXED, _MAX_FIXED = 0.01, 1e5
 # Beyond π/4 from the mean, neither the mean nor the normal coordinates are guaranteed to be unique.
 _UNIQUENESS_RADIUS = np.pi / 4
 # Above this fraction of ambiguous matches the choice of archetype influences the result.
@@ -278,15 +278,17 @@ def estimate_headings(comparison: Comparison) -> tuple[str, ...]:
 
 
 def ratio_words(*ratios: float) -> list[str]:
-    """Format ratios with two digits, or as many more as distinguish them from 0 and from 1; or as 1.03e-08."""
-    for digits in range(2, 6):
-        words = [f"{ratio:.{digits}f}" for ratio in ratios]
-        if not {0.0, 1.0} & {float(word) for word in words}:
+    """Format a ratio, or one and the ends of its interval, with as few digits as tell on which side of 1 each end lies.
+
+    With two to five decimals; with two if no number of them tells. Small and large ratios have three digits: 1.03e-08;
+    one without a value is "–".
+    """
+    ends = [ratio for ratio in ratios[1:] or ratios if isfinite(ratio)]
+    for digits in (2, 3, 4, 5, 2):
+        if all(float(f"{end:.{digits}f}") != 1 for end in ends):
             break
-    return [
-        word if ratio in (0, 1) or _MIN_FIXED <= ratio < _MAX_FIXED or not isfinite(ratio) else f"{ratio:.3g}"
-        for word, ratio in zip(words, ratios, strict=True)
-    ]
+    formats = (f".{digits}f" if _MIN_FIXED <= ratio < _MAX_FIXED else ".3g" for ratio in ratios)
+    return ["–" if isnan(ratio) else f"{ratio:{form}}" for ratio, form in zip(ratios, formats, strict=True)]
 
 
 # --------------------------------------------------------------------------------------- what limits the answer

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._types import Real
 from ..outlines.units import UNIT_SYMBOLS
-from ..words import shortened
+from ..words import shortened_apart
 from .unusual import NEAREST
 
 # `Comparison` imports this module, so it cannot be imported here.
@@ -80,7 +80,7 @@ class Coloring:
 
 def with_names(text: str, groups: tuple[str, str] = ("the first group", "the second")) -> str:
     """Insert the names of the two groups, shortened, in a text of a coloring."""
-    a, b = map(shortened, groups)
+    a, b = shortened_apart(groups)
     return text.format(a=a, b=b)
 
 

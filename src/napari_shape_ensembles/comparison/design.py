@@ -1,5 +1,7 @@
 """Design of an experiment: group, replicate, block and covariates of each image."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,7 +61,7 @@ class Design:
     (('sieved', 'raw'), 4, [0, 0, 1, 1, 2, 2, 3, 3])
     """
 
-    replicates: "pd.DataFrame"
+    replicates: pd.DataFrame
     of_image: Index
     groups: tuple[str, ...]
     control: str | None
@@ -155,7 +157,7 @@ class Design:
         }
 
     @classmethod
-    def of_tree(cls, tree: Tree) -> "Design":
+    def of_tree(cls, tree: Tree) -> Design:
         """Restore a design from the result of `to_tree`; raises ValueError for invalid data."""
         import pandas as pd
 
@@ -177,7 +179,7 @@ class Design:
         return cls(table, of_image, groups, control, tuple(map(str, records.value(tree, "notes", list))))
 
     @property
-    def table(self) -> "pd.DataFrame":
+    def table(self) -> pd.DataFrame:
         """The design with a row per image, from which the same design is made."""
         return self.replicates.drop(columns="images").iloc[self.of_image].reset_index(drop=True)
 
@@ -203,7 +205,7 @@ class RequestedTests:
     interactions: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of_names(cls, design: Design, given: Sequence[str], interactions: Sequence[str]) -> "RequestedTests":
+    def of_names(cls, design: Design, given: Sequence[str], interactions: Sequence[str]) -> RequestedTests:
         """Parse names of columns, and pairs such as "group:sex"; raises ValueError for unknown columns."""
         pairs = []
         for words in interactions:
@@ -247,7 +249,7 @@ def unequal_precision(first: float, second: float, unit: str = "images") -> str:
     )
 
 
-def checked_design(table: "pd.DataFrame", images: int, control: str | None = None) -> Design:
+def checked_design(table: pd.DataFrame, images: int, control: str | None = None) -> Design:
     """Validate a design table and identify its replicates.
 
     Parameters
@@ -322,7 +324,7 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
     return design
 
 
-def with_numbers(column: "pd.Series[Any]") -> "pd.Series[Any]":
+def with_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
     """Convert a string column of numbers, with decimal points or decimal commas, to numbers; return others unchanged.
 
     If all numbers with a comma have three digits after it, these may be grouped thousands, and stay strings.
@@ -362,7 +364,7 @@ def plain_name(value: Any) -> str:
     return normalize("NFC", " ".join(str(value).split()))
 
 
-def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | None) -> Design:
+def _collected(table: pd.DataFrame, groups: tuple[str, ...], control: str | None) -> Design:
     """Collect the replicates of a table: one per combination of group, block and replicate."""
     import pandas as pd
 
@@ -435,11 +437,11 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
     return Design(rows, number, groups, control, tuple(notes))
 
 
-def _told(match: "re.Match[str] | None") -> str:
+def _told(match: re.Match[str] | None) -> str:
     return ", ".join(f"{name} {value}" for name, value in match.groupdict().items()) if match else ""
 
 
-def design_from_names(names: Sequence[str], pattern: str = "{group}_{replicate}_{field}") -> "pd.DataFrame":
+def design_from_names(names: Sequence[str], pattern: str = "{group}_{replicate}_{field}") -> pd.DataFrame:
     """Build a design table from the names of images.
 
     Parameters

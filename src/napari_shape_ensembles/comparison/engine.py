@@ -31,7 +31,7 @@ from .border import size_factor, usable_weights
 from .estimates import ratios, resamples_of_ratios
 from .learning import Learned, learn, report_step
 from .parts import MIN_LOG_SPREAD, Parts, form_parts, least_amplitude, scale_parts, sides
-from .quantities import LOBES, components, lobes, resolved_lobes
+from .quantities import LOBES, components, lobes, resolved_lobes, unresolved
 from .result import Comparison
 from .settings import Settings
 from .verdict import PERMUTATION, SMALL_SAMPLE, smallest_p_value
@@ -235,13 +235,17 @@ class Groups(Sealed):
         return numbers[self.replicate[rows]], None if self.blocks is None else self.blocks[order]
 
     def ratios(self, i: int, j: int) -> dict[str, Real]:
-        """Ratio j over i of every quantity `measured`, with its interval, (3,): those of the groups' `contrast`."""
+        """Ratio j over i of every quantity `measured`, with its interval, (3,): those of the groups' `contrast`.
+
+        NaN of those that the pixels do not resolve.
+        """
         rows, first = self.rows(i, j)
         replicate, blocks = self.units(i, j)
         counts = resamples_of_ratios(first, len(rows), self.settings.seed, replicate)
         weights = usable_weights(self.weights[rows], self.settings)
         measured = {name: values[rows] for name, values in self.measured.items()}
-        return ratios(measured, first, counts, replicate, blocks, weights)
+        found = ratios(measured, first, counts, replicate, blocks, weights)
+        return found | dict.fromkeys(unresolved(self.learned.space.bands_), np.full(3, np.nan))
 
     def test(self, i: int, j: int) -> tuple[MMDTest, MMDTest]:
         """Test the undulation and the scale of two groups."""

@@ -26,7 +26,7 @@ from ..mmd.two_sample import pooled_mmd_test
 from ..outlines.ensemble import areas_and_perimeters
 from ..shapes.lobes import BANDS
 from .learning import KNOWN
-from .quantities import COARSE, LOBES, log_deviations, resolved_lobes
+from .quantities import COARSE, LOBES, log_deviations, resolved_lobes, unresolved
 from .quantity_tests import (
     PermutedDifferences,
     adjusted_difference,
@@ -117,8 +117,7 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     quantile = None if comparison.permuted_spread is None else quantile_of(comparison.permuted_spread)
     found[_SPREAD] = spread_ratios(measured["size"][:, None], first, counts, **units, quantile=quantile)[:, 0]
     found["area"] = area_ratio(comparison, counts)
-    if all(band[1] <= COARSE for band in comparison.space.bands_):  # the pixels hold no finer waves
-        del found["roughness"]
+    found |= dict.fromkeys(unresolved(comparison.space.bands_), _MISSING)
     rows = []
     for name in QUANTITIES:
         if name in _DISTANCES and not distances:
@@ -405,8 +404,10 @@ def spread_ratios(
 
     Over curves with the given `quantile` of standard errors instead of resamples, that of the permuted labels by which
     the ratio is tested: it covers as well, and the interval excludes 1 where the test rejects. Over images: of the
-    geometric means of the deviations within images; NaN if an image has a single curve.
+    geometric means of the deviations within images. NaN if a sample, or an image, has a single curve.
     """
+    if image is None and min(first, len(logarithms) - first) < 2:
+        return np.full((3, logarithms.shape[1]), np.nan)
     if image is None:
         return np.stack(
             [spread_ratio(logarithms, first, weights), *spread_interval(logarithms, first, counts, weights, quantile)]

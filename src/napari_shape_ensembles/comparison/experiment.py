@@ -53,6 +53,7 @@ _NUMBERS = (*_P_VALUE_COLUMNS, "statistic", "effect", "low", "high", "n_replicat
 _COLUMNS = (
     *("contrast", "a", "b", "differs", "case", "decided_by", "permuted"),
     *(f"{test}_{number}" for test in TESTS for number in _NUMBERS),
+    *("elongation", "elongation_low", "elongation_high"),
 )
 
 
@@ -213,9 +214,11 @@ class Experiment(Saved):
         - small_sample_p, small_sample_p_adjusted: see `small_sample_test`; Holm's method, or false discovery rate;
         - statistic: MMD of the mean embeddings, of the part with the smallest p-value;
         - effect, low, high: ratio b over a of the roughness, and of the size, with its 95 % interval: those of
-          `contrast(a, b).estimates`;
+          `contrast(a, b).estimates`, NaN of a roughness that the pixels do not resolve;
         - n_replicates: of both groups together;
         - least_p: the smallest p-value attainable with this number of replicates.
+
+        Last, elongation, elongation_low and elongation_high: those of the elongation, as scale may differ in it alone.
         """
         import pandas as pd  # slow to import, and not needed for the tests
 
@@ -270,7 +273,8 @@ class Experiment(Saved):
                 "least_p": least,
             }
             row |= {f"{name}_{kind}": value for kind, value in values.items()}
-        return row
+        elongation = self._ratios[i, j]["elongation"].tolist()
+        return row | dict(zip(("elongation", "elongation_low", "elongation_high"), elongation, strict=True))
 
     def _adjusted(self, test: str, p_values: Real, table: pd.DataFrame) -> Real:
         """Adjust the p-values of one test for all contrasts."""

@@ -167,12 +167,12 @@ def _sentence(
     ):
         p, low, high = (found[f"{test}_{name}"] for name in ("p_adjusted", "low", "high"))
         effect = _ratio_words(EFFECTS[test], found[f"{test}_effect"], low, high)
-        if np.isnan(found[f"{test}_effect"]):
+        if np.isnan(found["scale_effect"]):
             effect = "no block contains both groups"
         elif test == "scale":  # which may differ in elongation alone
             effect += f"; {_ratio_words('elongation', *elongation.tolist())}"
-        elif EFFECTS[test] in result.groups.parts[test].left_out:  # of waves that the pixels do not hold
-            effect, low = "", 0.0
+        elif np.isnan(found[f"{test}_effect"]) or EFFECTS[test] in result.groups.parts[test].left_out:
+            effect, low = "", 0.0  # of waves that the pixels do not hold
         tested = "; ".join(filter(None, [f"p = {p_text(p, level)}", effect]))
         within_reach = found["case"] != INCONCLUSIVE
         equivalence_p = same[f"{test}_p_adjusted"]

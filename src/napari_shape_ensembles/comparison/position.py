@@ -4,6 +4,8 @@ If it does (uneven illumination, a gradient of the material, lens distortion), a
 images of different places differ for the same reason: a warning for comparisons of one image a side.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -63,7 +65,7 @@ class PositionDependence(Sealed):
         """Whether form or scale depends on position."""
         return self.undulation.rejected or self.scale.rejected
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Plot both tests relative to their thresholds, permuted and observed; returns the Matplotlib axes."""
         return plot_position(self.undulation, self.scale, ax)
 

@@ -50,6 +50,12 @@ def resolved_lobes(bands: Sequence[tuple[int, int]]) -> Sequence[str]:
     return [band_name(*band) for band in bands] or LOBES[:1]
 
 
+def unresolved(bands: Sequence[tuple[int, int]]) -> Sequence[str]:
+    """Names of the bands of lobes that the pixels do not resolve, and "roughness" if they hold coarse waves only."""
+    fine = any(band[1] > COARSE for band in bands)
+    return [*(name for name in LOBES if name not in resolved_lobes(bands)), *([] if fine else ["roughness"])]
+
+
 def lobes(ensembles: Sequence[Ensemble], settings: Settings, bands: Sequence[tuple[int, int]]) -> dict[str, Real]:
     """Logarithms of the amplitudes of each band of `LOBES`, "lobes", `BENDS` and "concavity".
 

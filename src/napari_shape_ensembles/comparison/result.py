@@ -1,5 +1,7 @@
 """Result of a comparison: two tests, one row of the truth table, and what is known of every outline."""
 
+from __future__ import annotations
+
 import platform
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
@@ -282,7 +284,7 @@ class Comparison(Sealed, Saved):
         return scale_parts(self.l, self.space.scale_mean_, self.settings)
 
     @property
-    def distances(self) -> "pd.DataFrame":
+    def distances(self) -> pd.DataFrame:
         """Distance of every curve from the mean shape: one row per curve, a's first.
 
         Columns: sample (its name); id; distance_from_mean, from the geometric medians of t and ℓ, each over its median,
@@ -291,7 +293,7 @@ class Comparison(Sealed, Saved):
         return self.outlines[["sample", "id", *DISTANCES]]
 
     @property
-    def witnesses(self) -> "pd.DataFrame":
+    def witnesses(self) -> pd.DataFrame:
         """Witness values of every curve: columns sample, id, witness_undulation and witness_scale, a's curves first.
 
         Positive values are typical of a, negative ones of b; NaN if a side has a single curve. The witness uses a
@@ -309,7 +311,7 @@ class Comparison(Sealed, Saved):
         """
         return self.outlines[["sample", "id"]].assign(**self._witnesses)
 
-    def to_dataframe(self, *, coordinates: bool = False) -> "pd.DataFrame":
+    def to_dataframe(self, *, coordinates: bool = False) -> pd.DataFrame:
         """Table with one row per curve, a's first.
 
         Columns: id, image, sample (the name of a or b), the metadata of the ensembles, their features, the distances
@@ -337,7 +339,7 @@ class Comparison(Sealed, Saved):
         return pd.concat([self.outlines, places], axis=1)
 
     @cached_property
-    def outlines(self) -> "pd.DataFrame":
+    def outlines(self) -> pd.DataFrame:
         """Table with one row per curve, a's first; see `outline_table`."""
         return outline_table((self.a, self.b), self.names, self.t, self.l, self.measured)
 
@@ -380,7 +382,7 @@ class Comparison(Sealed, Saved):
         """The curves of both samples, b in a's unit."""
         return Ensemble.pooled([self.a, self.b])
 
-    def typical(self, n: int = 3) -> "pd.DataFrame":
+    def typical(self, n: int = 3) -> pd.DataFrame:
         """Outlines nearest to the middle of each sample in the quantities that differ: real ones, the medoid first.
 
         Parameters
@@ -429,7 +431,7 @@ class Comparison(Sealed, Saved):
         a, b = self.common_form
         return a < COMMON, b < COMMON
 
-    def equivalence(self, margin: float = 0.1) -> "pd.DataFrame":
+    def equivalence(self, margin: float = 0.1) -> pd.DataFrame:
         """Tell in which quantities the samples are equivalent: the 95 % interval of the ratio lies inside a margin.
 
         Parameters
@@ -453,7 +455,7 @@ class Comparison(Sealed, Saved):
         table = self.ratios[["quantity", "low", "high"]]
         return table.assign(equivalent=(table["low"] > 1 / (1 + margin)) & (table["high"] < 1 + margin))
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Plot typical outlines of both samples beside each other at one scale, the first of each stronger.
 
         The mean outline of a sample that has a common form is dashed, in a band that holds the middle half of the
@@ -471,7 +473,7 @@ class Comparison(Sealed, Saved):
         means = mean_outlines(self, (outlines[0][0], outlines[1][0]))
         return plot_typical(outlines, answer.titles_of(self), self.a.unit, ax, means=means)
 
-    def plot_tests(self, ax: "Axes | None" = None) -> "Axes":
+    def plot_tests(self, ax: Axes | None = None) -> Axes:
         """Plot both tests and their parts, observed and under permuted labels.
 
         Examples
@@ -495,7 +497,7 @@ class Comparison(Sealed, Saved):
         return lobes(self.compared, self.settings, self.space.bands_)
 
     @property
-    def estimates(self) -> "pd.DataFrame":
+    def estimates(self) -> pd.DataFrame:
         """How large the difference is in each quantity, one row each, with the p-value of the part that tests it.
 
         Columns: quantity; estimate; kind: a "ratio" (B over A, of geometric means; of standard deviations of the
@@ -545,7 +547,7 @@ class Comparison(Sealed, Saved):
         }
 
     @cached_property
-    def _estimates(self) -> "pd.DataFrame":
+    def _estimates(self) -> pd.DataFrame:
         return estimates(self)
 
     @cached_property
@@ -559,7 +561,7 @@ class Comparison(Sealed, Saved):
         return permuted_spread(self)
 
     @cached_property
-    def ratios(self) -> "pd.DataFrame":
+    def ratios(self) -> pd.DataFrame:
         """Those rows of `estimates` that are ratios, which take no time."""
         return estimates(self, distances=False)
 
@@ -635,7 +637,7 @@ class Comparison(Sealed, Saved):
         )
 
     @cached_property
-    def coupling(self) -> "pd.DataFrame":
+    def coupling(self) -> pd.DataFrame:
         """Whether scale and form go together otherwise in b than in a, which the row does not show: approximate tests.
 
         Columns: scale ("size" or "elongation"); form ("roughness" or "lobes"); correlation_a, correlation_b: Spearman's
@@ -725,7 +727,7 @@ class Comparison(Sealed, Saved):
         }
 
     @classmethod
-    def of_tree(cls, tree: Tree) -> "Comparison":
+    def of_tree(cls, tree: Tree) -> Comparison:
         """Restore a comparison from `to_tree`, to the same digits; raises ValueError for invalid data."""
         parts = {name: records.value(tree, name, dict) for name in _PARTS}
         a, b = records.ensemble_of_tree(parts["a"]), records.ensemble_of_tree(parts["b"])

@@ -4,6 +4,8 @@
 nearest to it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -81,7 +83,7 @@ def unusual_columns(measured: Mapping[str, Real]) -> dict[str, Real]:
     return dict(zip(UNUSUAL, (whole, form, np.exp(size)), strict=True))
 
 
-def unusual_outlines(ensemble: Ensemble, settings: Settings | None = None) -> "pd.DataFrame":
+def unusual_outlines(ensemble: Ensemble, settings: Settings | None = None) -> pd.DataFrame:
     """Tell how unusual every outline of a single sample is, and why; no second sample is needed.
 
     Parameters

@@ -1,5 +1,7 @@
 """All explanation analyses of one comparison: why two ensembles differ."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
@@ -93,14 +95,14 @@ class Explanation(Sealed):
     """
 
     comparison: Comparison
-    witness: "pd.DataFrame"
+    witness: pd.DataFrame
     properties: dict[str, Real]
     components: Components
     modes: Modes
     form: OutlineDifference
     descriptors: Descriptors
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the share of each component in the difference; `explanation.figures` has all other figures.
 
         Examples

@@ -9,7 +9,7 @@ from ..comparison import Comparison
 from ..comparison.typical import replicate_weights
 from ..outlines import Ensemble
 from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
-from ..words import shortened
+from ..words import shortened_apart
 
 #: Interpretable directions in the scale coordinates (a, √2·b, c).
 SCALE_AXES = {
@@ -36,7 +36,7 @@ class ShapePlaces:
         self.space = comparison.space
         self._weights = replicate_weights(comparison)
         self.t_spread = comparison.t.std(axis=0)
-        self._groups = dict(zip(("A", "B", ""), (*map(shortened, comparison.names), "all curves"), strict=True))
+        self._groups = dict(zip(("A", "B", ""), (*shortened_apart(comparison.names), "all curves"), strict=True))
         self.l_spread = {name: float((comparison.l @ axis).std()) for name, axis in SCALE_AXES.items()}
 
     def mean(self, side: str) -> Place:

@@ -1,5 +1,7 @@
 """Control experiment: forms and scales of two samples exchanged, and the new curves compared."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -58,7 +60,7 @@ class Swap(Sealed):
         """Row of the truth table."""
         return table_row(self.of_form.undulation.rejected, self.of_scale.scale.rejected)
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the test of undulation of `of_form` and that of scale of `of_scale`; returns the Matplotlib axes."""
         return plot_comparison(self.of_form.undulation, self.of_scale.scale, self.case, ax)
 

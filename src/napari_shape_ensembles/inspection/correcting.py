@@ -1,5 +1,7 @@
 """Manual correction of labels: each change is logged with its author and time, and can be undone."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -305,7 +307,7 @@ class CorrectedLabels:
         self.marks[label] = mark = Mark(wrong, _now(), self.by, next(_count))
         return mark
 
-    def resume(self, labels: ArrayLike, log: "pd.DataFrame") -> "pd.DataFrame":
+    def resume(self, labels: ArrayLike, log: pd.DataFrame) -> pd.DataFrame:
         """Continue from saved labels, as one change, and the marks in their log; returns the other rows of the log."""
         if not np.array_equal(self.labels, labels):
             self.changes[-1:] = [replace(self.paint(labels), action="continue")]
@@ -323,7 +325,7 @@ class CorrectedLabels:
         return sorted(rows + marks)
 
     @property
-    def log(self) -> "pd.DataFrame":
+    def log(self) -> pd.DataFrame:
         """Table of the changes in effect and the marks ("right", "wrong"), in order.
 
         Columns: action, label (all that changed, as a string), pixels, when, by.
@@ -504,13 +506,13 @@ class CorrectedStack:
                 self._propagate_pixels(other, crossing.labels != crossing.original, to=[key])
         return corrected
 
-    def _propagate_change(self, key: "Plane", change: Change) -> None:
+    def _propagate_change(self, key: Plane, change: Change) -> None:
         """Propagate the pixels of a change, made or undone, to intersecting planes."""
         touched = np.zeros(self.planes[key].labels.shape, dtype=bool)
         touched[change._box] = change._differs
         self._propagate_pixels(key, touched, to=list(self.planes))
 
-    def _propagate_pixels(self, key: "Plane", which: Mask, to: "list[Plane]") -> None:
+    def _propagate_pixels(self, key: Plane, which: Mask, to: list[Plane]) -> None:
         """Copy pixels of a plane to intersecting ones, except in masks, which are labeled separately in each plane."""
         source = self.planes[key]
         for other in to:
@@ -553,7 +555,7 @@ class CorrectedStack:
         return list(itertools.chain.from_iterable(corrected.changes for corrected in self.planes.values()))
 
     @property
-    def log(self) -> "pd.DataFrame":
+    def log(self) -> pd.DataFrame:
         """Log as in `CorrectedLabels`, of all planes in chronological order; each row begins with its plane."""
         import pandas as pd  # slow to import, and not needed for corrections
 
@@ -586,7 +588,7 @@ def _ignore_change(change: Change) -> None:
     """Ignore a change: the plane is not part of a stack."""
 
 
-def _at_places(key: Plane, other: Plane) -> "tuple[slice, ...] | None":
+def _at_places(key: Plane, other: Plane) -> tuple[slice, ...] | None:
     """Return the slices of one plane along its intersection with another; None if they do not intersect."""
     count = len(key[0]) + 2
     fixed, crossing = (

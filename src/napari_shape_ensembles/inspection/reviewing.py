@@ -1,5 +1,7 @@
 """Review of labels, one after the other: verdicts, corrections, and the order of review."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -60,7 +62,7 @@ class Renewed:
 
     suspects: Suspects | None
     ensemble: Ensemble
-    missing: "pd.DataFrame"
+    missing: pd.DataFrame
     regions: NDArray[np.integer]
 
 
@@ -176,7 +178,7 @@ class Review:
 
     # List of entries.
 
-    def _listed(self) -> "pd.DataFrame":
+    def _listed(self) -> pd.DataFrame:
         import pandas as pd  # slow to import, and not needed for a comparison
 
         ranking = self.inspection.ranking
@@ -220,7 +222,7 @@ class Review:
         rows = table[(table["image"] == entry.image) & (table["label"] == entry.label)]
         return str(rows["reasons"].iloc[0]) if len(rows) else ""
 
-    def without_curve(self, image: int) -> "tuple[pd.DataFrame, list[NDArray[np.float64]]]":
+    def without_curve(self, image: int) -> tuple[pd.DataFrame, list[NDArray[np.float64]]]:
         """Id, score and reasons of entries without a curve in an image, and the outline (m, 2) of each in pixels."""
         table, corrected = self.table, self.corrected[image]
         rows = table[(table["image"] == image) & (table["index"] < 0)].rename(columns={"label": "id"})
@@ -398,7 +400,7 @@ class Review:
         corrected = self.corrected[image]
         return () if corrected is None or not corrected.changes else corrected.touched
 
-    def _numbers(self, image: int) -> "pd.Series":
+    def _numbers(self, image: int) -> pd.Series:
         """Stable numbers of the unlabeled regions: those of their central pixels."""
         missing, regions = self.regions[image]
         assert missing is not None

@@ -208,7 +208,7 @@ def rank_suspects(
     -----
     The order comes from gradient-boosted trees on features of every object relative to the others of its image; they
     were trained on masks corrected by volunteers and on automatic segmentations with a reference
-    (``benchmarks/inspection.py``). Labels with a hole or several components come before those without. The score is
+    (``tools/train_inspection.py``). Labels with a hole or several components come before those without. The score is
     scaled on held-out training images (Platt 1999), but only orders the labels: on images of other kinds, scores of 0.2
     to 0.5 were of labels of which three in four were wrong, and for manually drawn masks, which have few errors, it is
     too high. Without an image, a form that most labels have is not suspicious: the log-odds of labels without a reason
@@ -458,7 +458,7 @@ class Trees:
 
 @cache
 def trees_of(kind: str) -> Trees:
-    """Load the trees shipped with the package, trained by ``benchmarks/inspection.py``.
+    """Load the trees shipped with the package, trained by ``tools/train_inspection.py``.
 
     Those of "image" and "labels" classify labels as wrong; those of a fault, such as "merge", classify that fault.
     """

@@ -1,5 +1,7 @@
 """Pixel size from image metadata: OME-TIFF, ImageJ TIFF, and tags of electron microscope vendors."""
 
+from __future__ import annotations
+
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Mapping
@@ -160,7 +162,7 @@ class StackAxes:
     names: str = "YX"
     steps: Mapping[str, tuple[float, str]] = field(default_factory=dict)
 
-    def fitted(self, shape: tuple[int, ...], steps: Mapping[int, tuple[float, str]]) -> "StackAxes":
+    def fitted(self, shape: tuple[int, ...], steps: Mapping[int, tuple[float, str]]) -> StackAxes:
         """The axes of an array of this shape, with steps given by axis; the usual names where these do not fit it."""
         before, count = self.names[:-2], len(shape)
         names, own = _DEFAULT_AXES.get(count, ""), dict[str, tuple[float, str]]()

@@ -1,5 +1,7 @@
 """Reading and writing curves, with the format chosen by the file extension."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -232,7 +234,7 @@ def write_curves(
         write(path, plain(with_features(curves)))
 
 
-def without(table: CurveTable, said: "pd.DataFrame") -> CurveTable:
+def without(table: CurveTable, said: pd.DataFrame) -> CurveTable:
     """Leave out the outlines that a table with the columns label and status says are wrong.
 
     Raises

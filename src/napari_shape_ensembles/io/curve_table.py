@@ -1,5 +1,7 @@
 """Curves with associated data: features, pixel size and provenance."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,7 +64,7 @@ class CurveTable:
     """
 
     ensemble: Ensemble
-    features: "pd.DataFrame" = field(default_factory=lambda: _no_features())
+    features: pd.DataFrame = field(default_factory=lambda: _no_features())
     scale: tuple[float, float] = (1.0, 1.0)
     provenance: Mapping[str, str] = field(default_factory=dict)
 
@@ -84,13 +86,13 @@ class CurveTable:
         return [curve / self.scale for curve in self.ensemble.curves]
 
 
-def _no_features() -> "pd.DataFrame":
+def _no_features() -> pd.DataFrame:
     import pandas as pd  # slow to import, and not needed to import this module
 
     return pd.DataFrame()
 
 
-def with_features(source: "CurveTable | Ensemble") -> CurveTable:
+def with_features(source: CurveTable | Ensemble) -> CurveTable:
     """Return an ensemble as a table with its measured features; a table is returned as is."""
     if isinstance(source, CurveTable):
         return source
@@ -123,7 +125,7 @@ def plain(table: CurveTable) -> CurveTable:
     return CurveTable(ensemble, pd.DataFrame(columns), table.scale, table.provenance)
 
 
-def _plain(column: "pd.Series") -> NDArray[Any]:
+def _plain(column: pd.Series) -> NDArray[Any]:
     kind, missing = column.dtype.kind, column.isna()
     if isinstance(column.dtype, np.dtype) and kind in _KINDS:
         return column.to_numpy()
@@ -316,7 +318,7 @@ def _typed_ids(ids: Sequence[Any] | NDArray[Any], meta: Tree) -> NDArray[Any]:
     return array if array.dtype.kind in "iufU" and array.ndim == 1 else np.array([str(value) for value in ids])
 
 
-def _typed(features: "pd.DataFrame", meta: Tree) -> "pd.DataFrame":
+def _typed(features: pd.DataFrame, meta: Tree) -> pd.DataFrame:
     """Cast columns to the types with which they were written."""
     columns = {name: kind for name, kind in meta.get("columns", {}).items() if name in features}
     typed = features[[*columns, *(name for name in features if name not in columns)]].copy()

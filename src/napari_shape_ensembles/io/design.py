@@ -1,5 +1,7 @@
 """Design tables: images with group, replicate, block and covariates, from a CSV or from file names."""
 
+from __future__ import annotations
+
 import csv
 import os
 import re
@@ -41,7 +43,7 @@ class DesignImages(NamedTuple):
     """
 
     paths: list[Path]
-    table: "pd.DataFrame"
+    table: pd.DataFrame
     parts: list[ImagePart]
     pixel_sizes: dict[Path, PixelSize]
 
@@ -53,7 +55,7 @@ def read_experiment(
     outlines: Outlines | None = None,
     labels: bool | None = None,
     memory: float | None = None,
-) -> "tuple[list[Ensemble], pd.DataFrame]":
+) -> tuple[list[Ensemble], pd.DataFrame]:
     """Read the images that a design table lists, or those in a folder, as `experiment` takes them.
 
     Parameters
@@ -171,7 +173,7 @@ def read_design(path: Path) -> DesignImages:
     return DesignImages(paths, table, parts, sizes)
 
 
-def _cells_of(path: Path) -> "pd.DataFrame":
+def _cells_of(path: Path) -> pd.DataFrame:
     """Read the cells of a design table, names as text even if they are numbers, such as 001."""
     import pandas as pd
 
@@ -193,9 +195,7 @@ def _cells_of(path: Path) -> "pd.DataFrame":
     return table.rename(columns=written) if len({*written.values()}) == len(written) else table
 
 
-def _take_pixel_sizes(
-    paths: list[Path], table: "pd.DataFrame", name: str
-) -> tuple[dict[Path, PixelSize], "pd.DataFrame"]:
+def _take_pixel_sizes(paths: list[Path], table: pd.DataFrame, name: str) -> tuple[dict[Path, PixelSize], pd.DataFrame]:
     """Return the pixel sizes ("0.5" or "0.5 × 0.4") by resolved path, and the other columns."""
     import pandas as pd
 
@@ -221,7 +221,7 @@ def _take_pixel_sizes(
     return sizes, table.drop(columns=["pixel_size", "unit"])
 
 
-def read_small_table(path: Path) -> "pd.DataFrame":
+def read_small_table(path: Path) -> pd.DataFrame:
     """Read a CSV table, as Excel saves it too: separated as its header is, by commas, semicolons or tabs.
 
     Raises
@@ -256,7 +256,7 @@ _NAMES, _WORDS = ("group", "replicate", "block"), ("None", "null")
 _KNOWN = ("image", "group", "replicate", "block", "pixel_size", "unit", *PART_COLUMNS)
 
 
-def _take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[list[ImagePart], "pd.DataFrame"]:
+def _take_parts(paths: list[Path], table: pd.DataFrame, name: str) -> tuple[list[ImagePart], pd.DataFrame]:
     """Return the part of the image that each row describes, and the other columns; see `read_design`."""
     import pandas as pd
 

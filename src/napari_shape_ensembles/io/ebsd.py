@@ -4,6 +4,8 @@ A square grid has one pixel per point. On a hexagonal grid every point is two pi
 one pixel: in this brick layout each point touches its six hexagonal neighbors, and areas are preserved.
 """
 
+from __future__ import annotations
+
 import re
 import tempfile
 import warnings

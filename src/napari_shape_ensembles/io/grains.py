@@ -1,5 +1,7 @@
 """Grain segmentation of orientation maps: connected components of points below a misorientation threshold."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 from typing import Any
 

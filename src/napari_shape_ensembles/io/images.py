@@ -1,5 +1,7 @@
 """Reading of one plane of an image file and its pixel size, with safeguards against damaged files."""
 
+from __future__ import annotations
+
 import math
 import os
 import struct

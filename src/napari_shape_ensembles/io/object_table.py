@@ -1,5 +1,7 @@
 """Export of the object table of a run, one row per outline, with the format chosen by the file extension."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,9 +43,7 @@ def check_ending(path: Path) -> None:
         raise ContentError(f"{path} already exists: choose another name")
 
 
-def write_objects(
-    path: StrPath, source: Comparison | Experiment | Ensemble, rows: "pd.DataFrame | None" = None
-) -> Path:
+def write_objects(path: StrPath, source: Comparison | Experiment | Ensemble, rows: pd.DataFrame | None = None) -> Path:
     """Write one row per outline; returns the path.
 
     Parameters

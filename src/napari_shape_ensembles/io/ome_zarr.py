@@ -3,6 +3,8 @@
 Reads versions 0.4 (Zarr 2) and 0.5 (Zarr 3) of the format; writes 0.4, which more programs support.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """References from files, and files judged by a reference: both read by one recipe."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -128,7 +130,7 @@ def judged_files(
     *,
     correction: Correction = "none",
     in_order: bool = False,
-) -> "tuple[pd.DataFrame, pd.DataFrame | None]":
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Read files as those of a reference were, and judge them.
 
     Parameters
@@ -185,7 +187,7 @@ def _read_or_empty(path: Path, reading: Reading, unit: str) -> Ensemble:
 
 
 def write_judgement(
-    folder: Path, reference: Reference, table: "pd.DataFrame", chart: "pd.DataFrame | None" = None
+    folder: Path, reference: Reference, table: pd.DataFrame, chart: pd.DataFrame | None = None
 ) -> list[Path]:
     """Write the tables of `Reference.judge` and `Reference.chart` as CSV, and the answer as JSON; return the paths."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,7 @@
 """Reruns of saved results: locate inputs by path or checksum, recompute, and compare number by number."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache

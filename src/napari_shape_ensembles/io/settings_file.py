@@ -3,6 +3,8 @@
 The table [outlines] holds the recipe, [analysis] the settings of the comparison.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from .. import parameters

@@ -1,5 +1,7 @@
 """An ensemble: the closed curves of one image, validated once, with a count of the rejected ones."""
 
+from __future__ import annotations
+
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -149,7 +151,7 @@ class Ensemble:
         pixel_size: float | Sequence[float] | Real | None = None,
         window: Sequence[float] | Real | None = None,
         filled: int = 0,
-        metadata: "pd.DataFrame | Mapping[str, Any] | None" = None,
+        metadata: pd.DataFrame | Mapping[str, Any] | None = None,
         tracing: Mapping[str, Any] | None = None,
     ) -> None:
         arrays = _arrays(curves)
@@ -184,7 +186,7 @@ class Ensemble:
         seal(self)
 
     @classmethod
-    def pooled(cls, ensembles: Sequence["Ensemble"], *, name: str = "") -> "Ensemble":
+    def pooled(cls, ensembles: Sequence[Ensemble], *, name: str = "") -> Ensemble:
         """Pool the curves of several images of one sample.
 
         Parameters
@@ -252,7 +254,7 @@ class Ensemble:
         return dict(self._dropped)
 
     @property
-    def metadata(self) -> "pd.DataFrame":
+    def metadata(self) -> pd.DataFrame:
         """Annotations of the curves, one row each: the columns that were given, or none."""
         import pandas as pd
 
@@ -296,7 +298,7 @@ class Ensemble:
         return border.weights_of(border.box_sides(self.vertices, self.offsets), self.windows)
 
     @property
-    def features(self) -> "pd.DataFrame":
+    def features(self) -> pd.DataFrame:
         """Features of the curves, one row each, in the ensemble's unit.
 
         Columns: id; area of the polygon (loops of opposite orientation count negative); perimeter; equivalent_diameter,
@@ -325,7 +327,7 @@ class Ensemble:
             )
         return self._features.copy()
 
-    def derived(self, curves: Sequence[ArrayLike], kept: Index | None = None, **changes: Any) -> "Ensemble":
+    def derived(self, curves: Sequence[ArrayLike], kept: Index | None = None, **changes: Any) -> Ensemble:
         """Return other curves with all other attributes of this ensemble.
 
         Parameters
@@ -359,7 +361,7 @@ class Ensemble:
         }
         return Ensemble(curves, **(attributes | changes))
 
-    def assign(self, **columns: Any) -> "Ensemble":
+    def assign(self, **columns: Any) -> Ensemble:
         """Return the ensemble with columns of metadata added or replaced, as `pandas.DataFrame.assign` does.
 
         Parameters
@@ -377,7 +379,7 @@ class Ensemble:
         """
         return self.derived(self.curves, metadata=self._metadata | columns)
 
-    def to(self, unit: str) -> "Ensemble":
+    def to(self, unit: str) -> Ensemble:
         """Return the ensemble in another unit of length.
 
         Parameters
@@ -409,7 +411,7 @@ class Ensemble:
 
     # ------------------------------------------------------------------------------------- other libraries' objects
 
-    def to_dataframe(self) -> "pd.DataFrame":
+    def to_dataframe(self) -> pd.DataFrame:
         """Table with one row per curve: id, image, the columns of `metadata`, and those of `features`.
 
         Examples
@@ -467,7 +469,7 @@ class Ensemble:
         return exchange.spatialdata(self.to_anndata(), self.to_dataframe(), self)
 
     @classmethod
-    def from_anndata(cls, data: Any) -> "Ensemble":
+    def from_anndata(cls, data: Any) -> Ensemble:
         """Restore the outlines of the observations that `to_anndata` wrote, or of a subset of them.
 
         Parameters
@@ -491,7 +493,7 @@ class Ensemble:
         unit: str = "pixel",
         name: str = "",
         **options: Any,
-    ) -> "Ensemble":
+    ) -> Ensemble:
         """Trace the outlines of labels or of a binary mask, as `extract_curves` does.
 
         Parameters
@@ -517,7 +519,7 @@ class Ensemble:
     @classmethod
     def from_masks(
         cls, masks: Sequence[ArrayLike] | NDArray[Any], *, metadata: Mapping[str, Any] | None = None, **options: Any
-    ) -> "Ensemble":
+    ) -> Ensemble:
         """Trace one object per mask, as instance segmentation returns them; masks may overlap.
 
         Parameters
@@ -551,7 +553,7 @@ class Ensemble:
         return cls(**exchange.of_masks(masks, trace, metadata or {}, name=options.get("name", "")))
 
     @classmethod
-    def from_polygons(cls, polygons: Any, *, order: str = "xy", **options: Any) -> "Ensemble":
+    def from_polygons(cls, polygons: Any, *, order: str = "xy", **options: Any) -> Ensemble:
         """Create an ensemble from shapely polygons, a GeoSeries or a GeoDataFrame.
 
         Parameters
@@ -577,7 +579,7 @@ class Ensemble:
         return cls(**exchange.of_polygons(polygons, order, options))
 
     @classmethod
-    def from_contours(cls, contours: Sequence[ArrayLike], *, order: str = "xy", **options: Any) -> "Ensemble":
+    def from_contours(cls, contours: Sequence[ArrayLike], *, order: str = "xy", **options: Any) -> Ensemble:
         """Create an ensemble from contours as OpenCV's `findContours` returns them, (m, 1, 2) arrays of x and y.
 
         OpenCV's contours run through the centers of the outermost pixels, half a pixel inside the boundary.
@@ -606,7 +608,7 @@ class Ensemble:
         )
 
     @classmethod
-    def from_paths(cls, paths: Sequence[Any], *, order: str = "xy", **options: Any) -> "Ensemble":
+    def from_paths(cls, paths: Sequence[Any], *, order: str = "xy", **options: Any) -> Ensemble:
         """Create an ensemble from Matplotlib paths, such as those of a contour plot or a lasso.
 
         Parameters
@@ -644,7 +646,7 @@ class Ensemble:
     def __getitem__(self, index: int | np.integer) -> Real: ...
 
     @overload
-    def __getitem__(self, index: slice | ArrayLike) -> "Ensemble": ...
+    def __getitem__(self, index: slice | ArrayLike) -> Ensemble: ...
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, str):
@@ -664,7 +666,7 @@ class Ensemble:
         kept = np.arange(len(self))[index]
         return self.derived([self.curves[i] for i in kept], kept)
 
-    def __add__(self, other: "Ensemble") -> "Ensemble":
+    def __add__(self, other: Ensemble) -> Ensemble:
         return Ensemble.pooled([self, other]) if isinstance(other, Ensemble) else NotImplemented
 
     def __repr__(self) -> str:
@@ -754,7 +756,7 @@ def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
     return np.array(distinct([f"{name}:{value}" for group, name in groups for value in group.tolist()]))
 
 
-def _arrays(curves: "Sequence[ArrayLike] | Real | Ensemble") -> list[NDArray[Any]]:
+def _arrays(curves: Sequence[ArrayLike] | Real | Ensemble) -> list[NDArray[Any]]:
     """Convert curves to arrays of vertices; raise for anything else."""
     if isinstance(curves, Ensemble):
         raise ValueError(

@@ -1,5 +1,7 @@
 """Objects found by other means than a method of the recipe: a learned model, or an installed segmenter."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from functools import lru_cache

@@ -1,5 +1,7 @@
 """Quality control before a test: are the outlines of two samples fit for it?"""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -137,14 +139,14 @@ class Quality:
         remedy = "trace all of them alike" if self.serious[0].check == "tracing" else "look at the outlines first"
         return f"{self.serious[0].text}: {remedy}"
 
-    def to_dataframe(self) -> "pd.DataFrame":
+    def to_dataframe(self) -> pd.DataFrame:
         """Table with one row per finding: check, where, serious, text, limit."""
         import pandas as pd  # slow to import, and not needed for the result
 
         rows = [vars(finding) for finding in self.findings]
         return pd.DataFrame(rows, columns=["check", "where", "serious", "text", "limit"])
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Plot which check found something where, filled if serious; returns the Matplotlib axes."""
         where = sorted({finding.where for finding in self.findings})
         ax = axes_of(ax, height=3.2)

@@ -1,5 +1,7 @@
 """Objects learned from examples: a pixel classifier trained on a few painted objects, for all images of a study."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -89,7 +91,7 @@ class PixelFeatures:
     digest: str
 
     @classmethod
-    def of(cls, image: "ArrayLike | PixelFeatures") -> "PixelFeatures":
+    def of(cls, image: ArrayLike | PixelFeatures) -> PixelFeatures:
         """Compute the features of an image; features are returned unchanged.
 
         Parameters
@@ -252,7 +254,7 @@ class ObjectModel:
     seed: int = 0
     versions: dict[str, str] = field(default_factory=lambda: _versions())
 
-    def labels(self, image: "ArrayLike | PixelFeatures", *, step: int = 1) -> Labels:
+    def labels(self, image: ArrayLike | PixelFeatures, *, step: int = 1) -> Labels:
         """Return the labels of the objects of an image, 0 for the background.
 
         Parameters
@@ -272,7 +274,7 @@ class ObjectModel:
             labels = np.repeat(np.repeat(labels, step, axis=0), step, axis=1)[: features.shape[0], : features.shape[1]]
         return labels.astype(np.int32)
 
-    def candidates(self, image: "ArrayLike | PixelFeatures", *, step: int = 1) -> Candidates:
+    def candidates(self, image: ArrayLike | PixelFeatures, *, step: int = 1) -> Candidates:
         """Return candidate objects before the selection; parameters and errors are those of `labels`."""
         pixel_features = PixelFeatures.of(image)
         if pixel_features.values.shape[-1] != self.features.shape[1]:
@@ -314,7 +316,7 @@ class ObjectModel:
     __call__ = labels
 
     @cached_property
-    def _classifier(self) -> "ExtraTreesClassifier":
+    def _classifier(self) -> ExtraTreesClassifier:
         return _trained(self.features, self.classes, self.seed, judging=False)
 
     def save(self, path: StrPath) -> None:
@@ -340,7 +342,7 @@ class ObjectModel:
         }
 
     @classmethod
-    def load(cls, path: StrPath, *, memory: float | None = None) -> "ObjectModel":
+    def load(cls, path: StrPath, *, memory: float | None = None) -> ObjectModel:
         """Read a model written by `save`. Nothing in the file is executed.
 
         Parameters
@@ -360,7 +362,7 @@ class ObjectModel:
         return read_archive(path, FORMAT, LAYOUT, cls.of_tree, memory)
 
     @classmethod
-    def of_tree(cls, tree: Tree) -> "ObjectModel":
+    def of_tree(cls, tree: Tree) -> ObjectModel:
         """Restore a model from the result of `to_tree`.
 
         Raises
@@ -580,7 +582,7 @@ def _examples(
 
 def _without_object_like(
     values: Real, kinds: NDArray[np.int8], seed: int
-) -> tuple[Real, NDArray[np.int8], "ExtraTreesClassifier | None"]:
+) -> tuple[Real, NDArray[np.int8], ExtraTreesClassifier | None]:
     """Exclude background that looks like objects, according to out-of-bag predictions; also the forest, if converged.
 
     Randomly sampled pixels include objects, in an unknown proportion. Trees that discriminate them from the examples
@@ -613,7 +615,7 @@ def _without_object_like(
     return values[used], classes[used], None
 
 
-def _trained(values: Real, classes: NDArray[np.int8], seed: int, *, judging: bool = True) -> "ExtraTreesClassifier":
+def _trained(values: Real, classes: NDArray[np.int8], seed: int, *, judging: bool = True) -> ExtraTreesClassifier:
     """Train a forest; with `judging` also out-of-bag predictions, which do not affect the trees."""
     import warnings
 

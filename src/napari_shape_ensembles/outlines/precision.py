@@ -4,6 +4,8 @@ An acquisition can be simulated: outlines are traced again from larger pixels wi
 grid, or reduced to fewer vertices, as they would have been acquired at a lower precision.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -82,7 +84,7 @@ class Precision(NamedTuple):
     step: Real
     vertices: Real
 
-    def along(self, axes: Real) -> "Precision":
+    def along(self, axes: Real) -> Precision:
         """Pixels and smoothing along axes (N, 2, 2), the columns, in units of their lengths."""
         inverse = np.square(np.linalg.inv(axes))
         pixel, smoothing = (np.sqrt(np.einsum("nij,nj->ni", inverse, of**2)) for of in (self.pixel, self.smoothing))

@@ -1,5 +1,7 @@
 """Detection of outlines that touch or cross themselves, and reduction to their largest simple part."""
 
+from __future__ import annotations
+
 import numpy as np
 import shapely
 

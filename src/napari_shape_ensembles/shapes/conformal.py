@@ -1,5 +1,7 @@
 """Conformal classification of curves: prediction sets with guaranteed coverage, empty where no class fits."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Separation of landmarks into undulation and scale (square-root quadrature decomposition)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import numpy as np

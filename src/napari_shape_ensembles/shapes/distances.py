@@ -1,5 +1,7 @@
 """Distances between registered shapes."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -9,6 +9,8 @@ T. Bendokat, R. Zimmermann, P.-A. Absil, "A Grassmann manifold handbook: basic g
 Advances in Computational Mathematics 50 (2024) 6.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -9,6 +9,8 @@ positive signed area in (row, column) axes, and the first landmark is placed by 
 Fourier mode of the squared radius.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Literal, get_args

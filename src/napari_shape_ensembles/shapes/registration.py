@@ -5,6 +5,8 @@ scores |Σ w̄ᵢ zᵢ₊ₚ| and the best reflection of the reversed curve |Σ 
 every shift of a curve, without a singular value decomposition.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -86,7 +88,7 @@ class Registration:
     archetype_distinctness: float
 
     @classmethod
-    def joined(cls, parts: Sequence["Registration"]) -> "Registration":
+    def joined(cls, parts: Sequence[Registration]) -> Registration:
         """Return the registration of curves of which parts were registered to the same archetype."""
         if len(parts) == 1:
             return parts[0]

@@ -1,5 +1,7 @@
 """Learned product submanifold: mean, principal directions and normal coordinates of an ensemble."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -177,7 +179,7 @@ class ShapeSpace:
         self.random_state = random_state
 
     @classmethod
-    def learn(cls, undulation: Real, scale: Real, rank: int) -> "ShapeSpace":
+    def learn(cls, undulation: Real, scale: Real, rank: int) -> ShapeSpace:
         """Learn means and tangent principal directions from registered curves.
 
         Parameters
@@ -543,7 +545,7 @@ class ShapeSpace:
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "basis_")
 
-    def __sklearn_tags__(self) -> "Tags":
+    def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 
         return Tags(

@@ -15,11 +15,12 @@ from ..comparison import Experiment
 from ..comparison.experiment_words import EFFECTS
 from ..comparison.verdict import DIFFERS
 from ..palette import COLORMAP, with_log_ticks
+from ..words import shortened_apart
 
 # Quantities plotted, maximum number of outlines plotted per replicate, and markers of the replicates of a group.
 _DEFAULT_QUANTITIES, _OUTLINES = ("size", "elongation", "lobes 3", "lobes 4", "roughness"), 200
 _MARKS = "osD^vP*Xhp"
-_MAX_LETTERS, _MAX_LETTERS_SIDE_BY_SIDE = 24, 14  # letters of a name that are shown, and of names that fit side by side
+_MAX_LETTERS_SIDE_BY_SIDE = 14  # of names that fit side by side
 _GROUPS = 20  # maximum for plotting replicates individually
 _WELL = re.compile(r"([A-Pa-p])0?(\d{1,2})")
 # Labels of the color bar for columns of the table.
@@ -99,16 +100,10 @@ def draw_superplot(figure: Figure, result: Experiment, quantities: Sequence[str]
 
 def _name_groups(axis: Axes, names: Sequence[str]) -> None:
     """Label a panel with the names of groups: side by side if there is room, else rotated."""
-    shown, longest = list(map(_short, names)), max(map(len, names))
+    shown, longest = shortened_apart(names), max(map(len, names))
     beside = len(names) <= 3 and longest * len(names) <= _MAX_LETTERS_SIDE_BY_SIDE
     turned: dict[str, Any] = {} if beside else {"rotation": 45, "ha": "right"} if longest < 10 else {"rotation": 90}
     axis.set_xticks(range(len(names)), shown, parse_math=False, **turned)
-
-
-def _short(name: str) -> str:
-    """Abbreviate a name in the middle for a panel, as names often differ at an end."""
-    half = _MAX_LETTERS // 2 - 1
-    return name if len(name) <= _MAX_LETTERS else f"{name[:half].rstrip()} … {name[-half:].lstrip()}"
 
 
 def _interval(means: Real) -> tuple[float, float]:
@@ -163,7 +158,7 @@ def draw_groups(result: Experiment, figure: Figure) -> list[Axes]:
                 below.text(x, y, DIFFERS.get(case, "?"), ha="center", va="center", color=color, fontsize="small")
     shown = [names[place] for place in order]
     _name_groups(below, shown)
-    below.set_yticks(range(len(shown)), list(map(_short, shown)), parse_math=False)
+    below.set_yticks(range(len(shown)), shortened_apart(shown), parse_math=False)
     figure.colorbar(picture, ax=below, label="distance (MMD)")
     return [above, below]
 
@@ -203,7 +198,7 @@ def draw_dose(
         axis.set_title(f"{name}\n×{found['ratio']:.3g}{interval}", fontsize=8)
     figure.suptitle(f"Ratio per unit of {column}, 95 % interval", fontsize=8, parse_math=False)
     if 1 < len(result.design.groups) <= len(_MARKS):
-        shown = list(map(_short, result.design.groups))
+        shown = shortened_apart(result.design.groups)
         legend = figure.legend(
             axes[0].lines[: len(shown)],
             list(map(str, range(len(shown)))),

@@ -37,12 +37,6 @@ class Exclusions:
         self._recipe: Outlines | None = None
         self.unsaved = False  #: whether curves were excluded that no saved result leaves out
 
-    def toggle(self, layer: Layer, one: str, recipe: Outlines, plane: Plane | None = None) -> None:
-        """Exclude a curve, or include it again."""
-        excluded = one not in self.of([layer], recipe, [plane])[0]
-        self.put(layer, {one}, recipe, plane, excluded=excluded)
-        self.changed.emit()
-
     def put(
         self,
         layer: Layer | ImageRow,

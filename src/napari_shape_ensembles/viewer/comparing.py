@@ -5,7 +5,7 @@ Slow work is done in the background by the functions at the end: compare; write,
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -226,14 +226,11 @@ class ComparisonTask(Task[Comparison]):
 
     def current_inputs(self) -> RunInputs:
         """Return the layers of all groups, and the rest of the table if it is more than the groups A and B."""
-        choices, groups = self.choices, self.design.groups()
-        refs = tuple(tuple(map(weakref.ref, rows)) for rows in groups.values())
-        excluded = choices.exclusions.of(itertools.chain(*groups.values()), choices.recipe)
-        more = PLAIN_TABLE
+        groups, more = self.design.groups(), PLAIN_TABLE
         if self.design.is_experiment:
             table = tuple(line[1:] for line in self.design.rows())
             more = {TABLE: table, CONTROL: self.control, REQUESTED: self._requested()}
-        return RunInputs(refs, choices.recipe, choices.settings, excluded, more, names=tuple(groups))
+        return self.inputs_of(*groups.values(), more=more, names=tuple(groups))
 
     @property
     def control(self) -> str:
@@ -633,7 +630,7 @@ class ComparisonTask(Task[Comparison]):
 
     # Files.
 
-    def on_written(self, paths: list[Path], *, saved: bool = False, note: str = "") -> Iterable[None]:
+    def on_written(self, paths: list[Path], *, saved: bool = False, note: str = "") -> None:
         """Report the files written, and whether these are the whole result."""
         self.unsaved = self.unsaved and not saved
         if saved:
@@ -641,7 +638,6 @@ class ComparisonTask(Task[Comparison]):
             self.choices.exclusions.unsaved &= bool(self.changed_since())
         words, tooltip = saved_message(paths)
         self.show_message(f"{words}{note}", tooltip)
-        return ()
 
     def save(self, path: Path) -> None:
         """Write the contrast shown, with the comparison of all groups if there are more, to one file."""
@@ -674,9 +670,9 @@ class ComparisonTask(Task[Comparison]):
                 self._on_experiment_saved,
             )
 
-    def _on_experiment_saved(self, outcome: tuple[list[Path], str]) -> Iterable[None]:
+    def _on_experiment_saved(self, outcome: tuple[list[Path], str]) -> None:
         paths, note = outcome
-        return self.on_written(paths, saved=True, note=note)
+        self.on_written(paths, saved=True, note=note)
 
     def _sources(self) -> list[list[Source]]:
         """Return the sources of the result, one image per sample; empty if any has changed since."""
@@ -898,11 +894,10 @@ class ComparisonTask(Task[Comparison]):
             if sides is not None and set(itertools.chain(*self.design.sides())) <= {*itertools.chain(*sides)}:
                 self.start_secondary_job(shown.with_copies, self._on_linked)
 
-    def _on_linked(self, shown: DisplayedResult) -> Iterable[None]:
+    def _on_linked(self, shown: DisplayedResult) -> None:
         self.shown = shown
         self._restore_choices(shown)
         self.side_by_side.schedule_arrange()
-        return ()
 
 
 # In the worker thread ------------------------------------------------------------------------------------------

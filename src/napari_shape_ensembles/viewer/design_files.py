@@ -33,6 +33,7 @@ from ..words import counted
 from .choices import Choices
 from .designing import SIDES, DesignTable, Row
 from .inputs import PARTS, ImageRow, PartOf, Ref, Source, is_unchanged_in_file, source_of
+from .layers import existing
 from .splitting import NewPart, SplitOption, layers_of, left_out_sentence, region_layer, replicate_option, root_of
 from .task import JobRunner, JobSteps, as_user_error
 
@@ -122,7 +123,7 @@ class DesignWork(JobRunner):
         found, listed = [], self.choices.viewer.layers
         for ref, refs in self._divided.layers:
             if (whole := ref()) is not None and whole in listed:
-                found.append((whole, [part for one in refs if (part := one()) is not None and part in listed]))
+                found.append((whole, existing(refs, listed)))
         return found
 
     def _split_job(self, whole: Layer, way: SplitOption) -> JobSteps:

@@ -366,10 +366,6 @@ class DesignTable(ComparedLayers):
         lines = (tuple(own.get(layer, {}).get(name) or self.cell(layer, name) for name in used) for layer in layers)
         return (tuple(used), *lines)
 
-    def frame(self) -> "pd.DataFrame":
-        """Return the rows as a table for `experiment`, with numeric covariates converted."""
-        return frame_of(self.rows())
-
     # A and B.
 
     @property

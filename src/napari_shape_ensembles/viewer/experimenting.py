@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..archive import Tree, write_bytes
 from ..comparison import Experiment, experiment, position_dependence
+from ..comparison.answer import ratio_words
 from ..comparison.compare import LONG_SECONDS, expected_seconds
 from ..comparison.design import GROUP, NO_REQUESTED_TESTS, RequestedTests, plain_name
 from ..comparison.saved import read_view
@@ -41,6 +42,8 @@ from .task import OTHER_FOLDER, RunInputs
 
 # Maximum number of contrasts listed unsorted.
 _MAX_UNSORTED = 20
+# Columns of the table of an experiment that hold the ratios of a contrast, and their intervals.
+_RATIOS = (("scale_effect", "scale_low", "scale_high"), ("elongation", "elongation_low", "elongation_high"))
 # Steps after the images are traced; those of the comparison are parts of the first.
 _STEPS = 10
 #: Inputs of a run besides layers, groups, recipe and settings, as named where a result is out of date.
@@ -114,8 +117,7 @@ def compare_groups(sources: Sources, run_inputs: RunInputs) -> Answer:
         titles, left = titles_of_groups(run_inputs.names, sources), iter(ensembles)
         ensembles = [one for own in sources for one in with_own_ids([*itertools.islice(left, len(own))])]
     groups = [title for title, own in zip(titles, sources, strict=True) for _ in own]
-    header, *cells = rows or [(), *(() for _ in images)]
-    frame = frame_of([(GROUP, *header), *((group, *line) for group, line in zip(groups, cells, strict=True))])
+    frame = _design_frame(groups, rows or [(), *(() for _ in images)])
     with as_part(2 * len(images), total):
         if len(sources) == 2:
             _announce_duration(ensembles, len(sources[0]), run_inputs)
@@ -129,6 +131,12 @@ def compare_groups(sources: Sources, run_inputs: RunInputs) -> Answer:
     names = dict(zip(map(plain_name, titles), run_inputs.names, strict=True))
     in_order = tuple(names[name] for name in result.design.groups)
     return answer_of(result, requested, notes, groups=in_order) if rows else Answer(result, in_order)
+
+
+def _design_frame(groups: Sequence[str], rows: Sequence[Sequence[str]]) -> pd.DataFrame:
+    """Return the design of images in these groups, given its other columns: a header, then a row per image."""
+    header, *cells = rows
+    return frame_of([(GROUP, *header), *((group, *line) for group, line in zip(groups, cells, strict=True))])
 
 
 def titles_of_groups(names: Sequence[str], sources: Sources) -> list[str]:
@@ -164,7 +172,7 @@ def answer_of(
             ROW_WORDS[one["case"]],
             p_text(one["undulation_p_adjusted"], result.settings.test_level),
             p_text(one["scale_p_adjusted"], result.settings.test_level),
-            f"{one['scale_effect']:.2f}",
+            *(ratio_words(*(one[name] for name in names))[0] for names in _RATIOS),
         )
         for one in order.to_dict("records")
     )
@@ -301,9 +309,8 @@ def _script(answer: Answer, run_inputs: RunInputs | None, sources: Sources, fold
         return script_of_file("Experiment", folder / RECORD, folder)
     rows = run_inputs.more[TABLE]
     assert isinstance(rows, tuple)
-    header, *cells = rows
     groups = [name for name, refs in zip(run_inputs.names, run_inputs.layers, strict=True) for _ in refs]
-    frame = frame_of([(GROUP, *header), *((group, *line) for group, line in zip(groups, cells, strict=True))])
+    frame = _design_frame(groups, rows)
     return script_of_experiment(
         sources,
         run_inputs.recipe,

@@ -1,6 +1,5 @@
 """The explanation of a comparison: why A and B differ, computed in the background and cached for the same data."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -93,13 +92,11 @@ class ExplanationTask(Task[Explanation]):
             self.message = ""
             self.start_secondary_job(partial(resynthesis, self.explained_comparison), self._on_swapped)
 
-    def _on_swapped(self, swaps: tuple[Swap, ...]) -> Iterable[None]:
+    def _on_swapped(self, swaps: tuple[Swap, ...]) -> None:
         self.swaps = swaps
-        return ()
 
-    def _on_saved(self, path: Path) -> Iterable[None]:
+    def _on_saved(self, path: Path) -> None:
         self.message = f"Report saved: {path.name}"
-        return ()
 
     def changed_since(self) -> list[str]:
         """Describe what has changed since the comparison; empty while it is being repeated."""

@@ -19,7 +19,7 @@ from ..palette import COLORMAP
 from ..progress import report
 from .design_files import layer_data
 from .inputs import OWN, ImageRow, Source, trace
-from .layers import add_unselected, batched, remove_layers
+from .layers import add_unselected, batched, existing, remove_layers
 
 #: Maximum number of images opened for a group.
 MAX_GROUP_IMAGES = 12
@@ -37,15 +37,12 @@ class GroupImages:
 
     def layers_over(self, layer: Layer) -> list[Layer]:
         """Return the outlines layer over an image of the displayed group."""
-        ref = self._outlines_over.get(layer)
-        outlines = None if ref is None else ref()
-        return [] if outlines is None or outlines not in self._layers else [outlines]
+        return existing([self._outlines_over[layer]] if layer in self._outlines_over else [], self._layers)
 
     def opened_images(self) -> list[Layer]:
         """Return images of the group that were opened for it, and outlines without an image."""
-        here = [layer for ref in self._displayed if (layer := ref()) is not None and layer in self._layers]
-        over = {one for ref in self._outlines_over.values() if (one := ref()) is not None}
-        return [layer for layer in here if layer not in over]
+        over = existing(self._outlines_over.values(), self._layers)
+        return [layer for layer in existing(self._displayed, self._layers) if layer not in over]
 
     def show(self, opened: list[tuple[Layer | weakref.ref[Layer] | None, Layer]]) -> Iterator[None]:
         """Replace the previous group's images and outlines, one per event loop turn."""

@@ -149,6 +149,21 @@ def kind_of(layer: "Layer | ImageRow") -> Kind:
     return "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
 
 
+def pixels_of(layer: Layer) -> Any:
+    """Return the data of a layer; those of the highest resolution, if it has several."""
+    return layer.data[0] if getattr(layer, "multiscale", False) else layer.data
+
+
+def placement_of(layer: Layer) -> dict[str, Any]:
+    """Return the transform of a layer and its units, as arguments for another layer at the same place."""
+    return {name: getattr(layer, name) for name in ("scale", "translate", "rotate", "shear", "affine", "units")}
+
+
+def axis_names(layer: Layer) -> list[str]:
+    """Return the names of the axes of a layer; those that napari only counts are counted from 0."""
+    return [f"axis {axis}" if name.lstrip("-").isdigit() else name for axis, name in enumerate(layer.axis_labels)]
+
+
 def origins_of(layer: "Layer | ImageRow") -> list[str]:
     """Return what was given for a row of the design table: the kind of the layer it is a whole part of; and "picked".
 
@@ -209,8 +224,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
         "rotate": np.asarray(layer.rotate)[np.ix_(axes, axes)],
         "units": tuple(layer.units[axis] for axis in drawn),
     }
-    names = [f"axis {axis}" if name.lstrip("-").isdigit() else name for axis, name in enumerate(layer.axis_labels)]
-    hidden = [f"{name} = {point[axis]}" for axis, name in enumerate(names) if axis not in axes]
+    hidden = [f"{name} = {point[axis]}" for axis, name in enumerate(axis_names(layer)) if axis not in axes]
     plane = f"plane {', '.join(hidden)}" if hidden else ""
     path, part = str(layer.source.path or ""), None
     if axes == [layer.ndim - 2, layer.ndim - 1]:
@@ -357,7 +371,7 @@ def shown_plane(layer: Layer, dims: "Dims") -> ShownPlane:
     units = dims.units or layer.units
     counted = np.asarray(dims.point[-layer.ndim :]) / unit_factors(layer, range(layer.ndim), units[-layer.ndim :])
     point = np.round(np.atleast_1d(layer.world_to_data(counted))).astype(int)
-    data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
+    data = pixels_of(layer)
     if isinstance(layer, Shapes):
         return ShownPlane(axes, point, scale, unit, mirrored, data, ())
     shape = np.array(data.shape[: layer.ndim])

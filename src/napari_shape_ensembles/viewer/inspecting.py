@@ -4,7 +4,7 @@ import contextlib
 import getpass
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -139,6 +139,13 @@ class InspectionTask(Task[Inspection]):
         self.question = question
         self.changed.emit()
 
+    def inspect(self, layer: Layer | None) -> None:
+        """Look for suspicious curves in a layer alone."""
+        self.a.choose(layer)
+        self.b.choose(None)
+        self.set_question(SUSPICIOUS)
+        self.run()
+
     # The run.
 
     def label_sets(self) -> list[Labels]:
@@ -159,11 +166,10 @@ class InspectionTask(Task[Inspection]):
     def current_inputs(self) -> RunInputs:
         """Return the layers, if chosen, or the label sets, and the question; excluded curves are inspected too."""
         if self.question == ANNOTATORS:
-            a, b = tuple(weakref.ref(layer) for layer in self.label_sets()), tuple[Any, ...]()
+            sides: list[list[Labels] | list[Layer]] = [self.label_sets(), []]
         else:
-            a, b = (() if (layer := one.chosen()) is None else (weakref.ref(layer),) for one in (self.a, self.b))
-        none = (frozenset[str](),) * len(a + b)
-        return RunInputs((a, b), self.choices.recipe, self.choices.settings, none, {_QUESTION: self.question})
+            sides = [[layer for layer in (one.chosen(),) if layer is not None] for one in (self.a, self.b)]
+        return self.inputs_of(*sides, whole=True, more={_QUESTION: self.question})
 
     def blocking_reason(self) -> str:
         a, b = self.a.chosen(), self.b.chosen()
@@ -345,9 +351,8 @@ class InspectionTask(Task[Inspection]):
             self.message = ""
             self.start_secondary_job(partial(compare, a, b, self.result.comparison.settings), self._on_compared_again)
 
-    def _on_compared_again(self, comparison: Comparison) -> Iterable[None]:
+    def _on_compared_again(self, comparison: Comparison) -> None:
         self.again, self.failed = comparison, False
-        return ()
 
     # The review.
 
@@ -572,11 +577,10 @@ class InspectionTask(Task[Inspection]):
             names = ", ".join(path.name for path in places.values())
             self.saved_as = f"Saved automatically: {names}, beside {Path(self.layers.images[min(places)].beside).name}."
 
-    def _on_saved(self, paths: list[tuple[Path, Path | None, str]]) -> Iterable[None]:
+    def _on_saved(self, paths: list[tuple[Path, Path | None, str]]) -> None:
         logged = [f"Saved as {path.name}{f', the log as {log.name}' if log else ''}." for path, log, _ in paths]
         lines = [[line, out and f"⚠ {out}."] for line, (*_, out) in zip(logged, paths, strict=True)]
         self.message = "\n".join(filter(None, itertools.chain.from_iterable(lines)))
-        return ()
 
     def scale_of_score(self) -> str:
         """Say whether the scores are ranks or probabilities; "" if they do not depend on verdicts."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from napari.layers import Layer
-from qtpy.QtCore import QSignalBlocker
 
 from .offered import ChosenLayer
 from .panels.widgets import NarrowList
@@ -20,13 +19,6 @@ class LayerChoice(NarrowList):
         self.currentIndexChanged.connect(lambda _: layer.choose(self.currentData()))
 
     def refresh(self) -> None:
-        """Show the layers, unless unchanged: a combo box must not be modified during its own signal."""
-        chosen, layers = self._layer.chosen(), self._layers()
-        entries = [*([(self._nothing, None)] if self._nothing else []), *((layer.name, layer) for layer in layers)]
-        listed = [(self.itemText(row), self.itemData(row)) for row in range(self.count())]
-        if listed != entries or self.currentData() != chosen:
-            with QSignalBlocker(self):
-                self.clear()
-                for name, layer in entries:
-                    self.addItem(name, layer)
-                self.setCurrentIndex(next((row for row, (_, layer) in enumerate(entries) if layer == chosen), -1))
+        """Show the layers."""
+        nothing = [(None, self._nothing)] if self._nothing else []
+        self.offer([*nothing, *((layer, layer.name) for layer in self._layers())], self._layer.chosen())

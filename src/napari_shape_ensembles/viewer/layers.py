@@ -138,11 +138,15 @@ def brush_for(sizes: ArrayLike) -> int:
     return max(1, round(float(np.sqrt(4 * np.median(sizes[sizes > 0]) / np.pi)) / 3))
 
 
+def existing(refs: "Iterable[weakref.ref[Layer]]", layers: LayerList) -> list[Layer]:
+    """Return those of these layers that are still in the list."""
+    return [layer for ref in refs if (layer := ref()) is not None and layer in layers]
+
+
 def remove_layers(refs: "Iterable[weakref.ref[Layer]]", layers: LayerList) -> None:
     """Remove those of these layers that still exist."""
-    for ref in refs:
-        if (layer := ref()) is not None and layer in layers:
-            layers.remove(layer)
+    for layer in existing(refs, layers):
+        layers.remove(layer)
 
 
 #: Own layer -> the layer it is named after and its name then, its role, and the generated name.

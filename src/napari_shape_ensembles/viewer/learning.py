@@ -2,7 +2,7 @@
 
 import weakref
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -34,7 +34,7 @@ from ..palette import OUTLINE
 from ..progress import over_blocks, report
 from ..words import counted
 from .choices import Choices
-from .inputs import OWN, Refs, Sources, file_errors_named, is_own, pixel_size_of, source_of
+from .inputs import OWN, Refs, Sources, file_errors_named, is_own, pixel_size_of, pixels_of, placement_of, source_of
 from .layers import add_unselected, brush_for, name_after
 from .overlap import are_disjoint
 from .segmenting import FAILED, FeatureCache, SegmentationTask
@@ -129,12 +129,10 @@ class LearningTask(Task[ObjectModel]):
         """Return the layer of examples of an image, created if missing."""
         layer = dict(self.examples()).get(image)
         if layer is None:
-            data: Any = image.data[0] if image.multiscale else image.data
-            shape = data.shape[: image.ndim]
-            place = {name: getattr(image, name) for name in ("scale", "translate", "rotate", "affine", "units")}
+            shape = pixels_of(image).shape[: image.ndim]
             colors: dict[int | None, Any] = {0: "transparent", BACKGROUND: _BACKGROUND_COLOR, None: _OBJECT_COLORS[0]}
             colors |= {BACKGROUND + 1 + place: _OBJECT_COLORS[place % len(_OBJECT_COLORS)] for place in range(500)}
-            layer = Labels(np.zeros(shape, dtype=np.int32), opacity=0.5, **place)
+            layer = Labels(np.zeros(shape, dtype=np.int32), opacity=0.5, **placement_of(image))
             name_after(layer, image, "examples")
             layer.colormap = DirectLabelColormap(color_dict=colors)
             layer.brush_size = self._brush_size(image)
@@ -153,7 +151,7 @@ class LearningTask(Task[ObjectModel]):
         sizes = np.empty(0) if preview is None else np.bincount(preview.labels.ravel())[1:]
         if sizes.any():
             return brush_for(sizes)
-        shape = image.data[0].shape if image.multiscale else image.data.shape
+        shape = pixels_of(image).shape
         return max(3, min(shape[axis] for axis in axes) // 60)
 
     def _follow_pointer(self, viewer: Any, event: Any) -> None:
@@ -244,9 +242,7 @@ class LearningTask(Task[ObjectModel]):
         """Return all annotated images."""
         pairs = [(image, layer) for image, layer in self.examples() if np.any(layer.data)]
         sums = tuple(painted_checksum(layer) for _, layer in pairs)
-        refs = tuple(weakref.ref(image) for image, _ in pairs)
-        more = {"what is painted": sums}
-        return RunInputs((refs, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(refs), more)
+        return self.inputs_of([image for image, _ in pairs], (), whole=True, more={"what is painted": sums})
 
     def blocking_reason(self) -> str:
         if self.segmentation.image.chosen() is None:
@@ -290,21 +286,19 @@ class LearningTask(Task[ObjectModel]):
         if self.result is not None:
             self.start_secondary_job(partial(write_model, self.result, path), partial(self._on_saved, self.result))
 
-    def _on_saved(self, model: ObjectModel, path: Path) -> Iterable[None]:
+    def _on_saved(self, model: ObjectModel, path: Path) -> None:
         self._saved = model
         self.choices.set(recipe=replace(self.choices.recipe, find=str(path)))
         self.message = saved_message([path])[0]
-        return ()
 
     def load(self, path: Path) -> None:
         """Load a model from a file."""
         self.start_secondary_job(partial(read_model, path), partial(self._on_loaded, path))
 
-    def _on_loaded(self, path: Path, model: ObjectModel) -> Iterable[None]:
+    def _on_loaded(self, path: Path, model: ObjectModel) -> None:
         self._saved = model
         self.result, self.run_inputs, self.message = model, None, f"{path.name} was {model}."
         self.choices.set(recipe=replace(self.choices.recipe, find=str(path)))
-        return ()
 
     def discard_model(self) -> None:
         """Segment by a method again, without the model; annotations are kept."""
@@ -393,8 +387,7 @@ class ProposingTask(Task[Proposed]):
             [self.segmentation.image.chosen(), *sides[0], *sides[1], *self.choices.design.open_layers()]
         )
         images = [one for one in layers if isinstance(one, Image) and one.name not in contents and self._is_usable(one)]
-        refs = tuple(weakref.ref(images[place]) for place in places_tried(len(images)))
-        return RunInputs((refs, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(refs))
+        return self.inputs_of([images[place] for place in places_tried(len(images))], (), whole=True)
 
     def _is_usable(self, image: Image) -> bool:
         """Whether the pixels of an image are rectangular; if not, the preview says so."""

@@ -123,9 +123,10 @@ class ComparedLayers(LayerListFollower):
         self.opted_out.update(places)
         self._move(places)
 
-    def is_replaced(self, layer: Layer) -> bool:
-        """Whether another layer in the viewer has replaced this one."""
-        return any(before() is layer for after, before in self.originals.items() if after in self._layers)
+    def replacement_of(self, layer: Layer | None) -> Layer | None:
+        """Return the layer in the viewer that has replaced this one, or None."""
+        alive = (after for after, before in self.originals.items() if after in self._layers and before() is layer)
+        return None if layer is None else next(alive, None)
 
     def _move(self, places: Mapping[Layer, Layer]) -> None:
         """Give the layers of the values what is known of those of the keys."""

@@ -19,7 +19,15 @@ from .world import drawn_axes
 
 STEPS = ("Images", "Outlines", "Answer", "Why", "Trust")
 #: Labels of the states, with a symbol rather than by color alone.
-STATES = {"open": "–", "running": "…", "done": "✓ done", "look": "! check", "fragile": "! fragile", "stale": "↻ redo"}
+STATES = {
+    "open": "–",
+    "running": "…",
+    "done": "✓ done",
+    "traced": "✓ traced",
+    "look": "! check",
+    "fragile": "! fragile",
+    "stale": "↻ redo",
+}
 # Relative tolerance for equal pixel sizes (rounding).
 _SIZE_TOLERANCE = 1e-3
 _REMEDY = "Enter the pixel size of every image with a unit of length, such as 0.5 µm, in the column pixel."
@@ -31,11 +39,6 @@ class PageStatus:
 
     state: str
     reason: str = ""
-
-
-def page_statuses(session: Session) -> dict[str, PageStatus]:
-    """Return the state of each step by name; slow, as it hashes layers, so debounce its callers."""
-    return {name: status_of(session) for name, status_of in STATUS_OF.items()}
 
 
 def _images_step(session: Session) -> PageStatus:
@@ -63,16 +66,21 @@ def _outlines_step(session: Session) -> PageStatus:
     if doubt := session.proposing.doubt:
         return PageStatus("look", doubt)
     if result is not None:
-        return PageStatus("done", f"{len(result.a)} and {len(result.b)} outlines.")
+        return _traced(f"{len(result.a)} and {len(result.b)} outlines")
     if session.proposing.is_choosing:
         return PageStatus("running", "Choosing the best recipe.")
     if covers and comparison.has_result:
-        return PageStatus("done", "Compared.")
+        return _traced("Outlines of all groups")
     if (preview := segmentation.preview) is not None:
-        return PageStatus("done", f"{counted(len(preview.diameters), 'object')} in the image shown.")
+        return _traced(f"{counted(len(preview.diameters), 'object')} in the image shown")
     if counts := verdict.counts:
-        return PageStatus("done", f"{counted(sum(counts.values()), 'outline')} in {counted(len(counts), 'image')}.")
+        return _traced(f"{counted(sum(counts.values()), 'outline')} in {counted(len(counts), 'image')}")
     return PageStatus("open", "Not viewed yet.")
+
+
+def _traced(what: str) -> PageStatus:
+    """Of outlines without a fault: no check finds what a recipe has missed, such as the dark side of an image."""
+    return PageStatus("traced", f"{what}, without faults. Whether objects are missing is not checked: look.")
 
 
 def _answer_step(session: Session) -> PageStatus:
@@ -111,6 +119,7 @@ def _trust_step(session: Session) -> PageStatus:
     return min(states, key=lambda step: ("running", "look", "stale", "done", "open").index(step.state))
 
 
+#: Functions for the state of each step; slow, as they hash layers, so debounce their callers.
 STATUS_OF: Mapping[str, Callable[[Session], PageStatus]] = dict(
     zip(STEPS, (_images_step, _outlines_step, _answer_step, _why_step, _trust_step), strict=True)
 )

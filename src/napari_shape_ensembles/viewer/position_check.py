@@ -39,11 +39,11 @@ class PositionCheck(JobRunner):
     def _test_job(self, result: Comparison) -> JobSteps:
         self._set_sentence("… Position within the images")
         try:
-            found = yield partial(position_dependence, result)
+            found: PositionDependence = yield partial(position_dependence, result)
         except ValueError as error:
             self._set_sentence(f"Position within the images is not tested: {as_user_error(error)}.")
         else:
-            self._set_sentence(one_line_result(found))
+            self._set_sentence(f"{'⚠' if found.rejected else '✓'} {found.sentence()}")
 
     def _set_sentence(self, words: str) -> None:
         self.sentence = words
@@ -54,8 +54,3 @@ class PositionCheck(JobRunner):
             self.cancel()
             self._tested_result, self.sentence = None, ""
             self.changed.emit()
-
-
-def one_line_result(found: PositionDependence) -> str:
-    """Return the result in a line, marked by a symbol rather than a color."""
-    return f"{'⚠' if found.rejected else '✓'} {found.sentence()}"

@@ -183,10 +183,9 @@ class ReferenceTask(Task[Judgement]):
         """Open a saved reference."""
         self.start_secondary_job(partial(read_reference, path), partial(self._on_opened, path))
 
-    def _on_opened(self, path: Path, reference: Reference) -> Iterable[None]:
+    def _on_opened(self, path: Path, reference: Reference) -> None:
         recipe = None if reference.inputs is None else recipe_of(reference.inputs.recipe)
         self._set(reference, path.name, "", recipe)
-        yield None
 
     def _set(self, reference: Reference, name: str, group: str, recipe: Outlines | None) -> None:
         self.reference, self.name, self._group, self._recipe = reference, name, group, recipe
@@ -199,10 +198,9 @@ class ReferenceTask(Task[Judgement]):
         if self.reference is not None:
             self.start_secondary_job(partial(write_reference, self.reference, path), self._on_saved)
 
-    def _on_saved(self, path: Path) -> Iterable[None]:
+    def _on_saved(self, path: Path) -> None:
         self.unsaved = False
         self.message_posted.emit(*saved_message([path]))
-        yield None
 
 
 def reference_of(images: Sequence[Source], run_inputs: RunInputs) -> Reference:

@@ -19,7 +19,7 @@ from ..inspection.correcting import plane_at
 from ..inspection.ranking import Inspection
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from .choices import Choices
-from .inputs import OWN, PARTS, Source
+from .inputs import OWN, PARTS, Source, pixels_of
 from .layers import OwnLayers, add_unselected, brush_for, colormap_of, name_after
 from .overlap import common_words
 from .review_files import ReviewedImage, StackPlane
@@ -248,7 +248,7 @@ def image_under(labels: Layer | None, of_stack: StackPlane | None, choices: Choi
         if isinstance(layer, Image)
         and layer.visible
         and layer not in OWN
-        and not choices.design.is_replaced(layer)  # a picture of these labels
+        and not choices.design.replacement_of(layer)  # a picture of these labels
     )
     found = [own for own in below if own and plane and _coincide(plane, own, choices)]
     return max(found, key=lambda one: common_words(one.layer.name, name), default=None)
@@ -256,7 +256,7 @@ def image_under(labels: Layer | None, of_stack: StackPlane | None, choices: Choi
 
 def _only_plane(layer: Layer, of_stack: "StackPlane | None") -> "LayerPlane | None":
     """Return the only plane of a layer, or, for one of the shape of a stack, the same plane as of this."""
-    data, count = layer.data[0] if layer.multiscale else layer.data, layer.ndim
+    data, count = pixels_of(layer), layer.ndim
     if of_stack is not None and data.shape[:count] == of_stack.stack.original.shape:
         return LayerPlane(layer, data, of_stack.place, of_stack.axes)
     single = count > 1 and set(data.shape[: count - 2]) <= {1}

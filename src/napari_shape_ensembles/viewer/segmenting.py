@@ -40,8 +40,8 @@ from ..palette import OUTLINE
 from ..progress import Progress, as_part, each_block, report
 from ..words import account_of, counted
 from .choices import Choices
-from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, source_of, trace
-from .layers import MANY_LAYERS, add_unselected, batched, colormap_of, name_after
+from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, pixels_of, placement_of, source_of, trace
+from .layers import MANY_LAYERS, add_unselected, batched, colormap_of, existing, name_after
 from .offered import ChosenLayer
 from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_axes
@@ -82,7 +82,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         super().__init__(choices)
         self.image = ChosenLayer(
             choices.viewer,
-            lambda layer: isinstance(layer, Image) and not (is_own(layer) or choices.design.is_replaced(layer)),
+            lambda layer: isinstance(layer, Image) and not (is_own(layer) or choices.design.replacement_of(layer)),
         )
         self.source: Source | None = None  #: snapshot of the image
         self.live = True  #: whether previews are shown
@@ -119,8 +119,7 @@ class SegmentationTask(Task[list[Ensemble]]):
     def current_inputs(self) -> RunInputs:
         """Return the image, as a single sample."""
         image = self.image.chosen()
-        images = () if image is None else (weakref.ref(image),)
-        return RunInputs((images, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(images))
+        return self.inputs_of(() if image is None else (image,), (), whole=True)
 
     def blocking_reason(self) -> str:
         if self.image.chosen() is not None:
@@ -493,7 +492,7 @@ class SegmentationTask(Task[list[Ensemble]]):
     def layers_over(self, image: Layer) -> list[Layer]:
         """Return the layers over an image: labels and outlines made from it and not compared, and its preview."""
         layers = self.choices.layers
-        made = [layer for ref in self._created_layers.get(image, ()) if (layer := ref()) in layers]
+        made = existing(self._created_layers.get(image, ()), layers)
         lines = self._preview_layer if image is self.image.chosen() else self._other_preview_layers.get(image)
         compared = list(itertools.chain(*self.choices.design.sides())) if made else []
         own = [layer for layer in made if layer not in compared]
@@ -547,7 +546,7 @@ class SegmentationTask(Task[list[Ensemble]]):
                 own.append(weakref.ref(layer))
                 image = layer = None
                 yield None
-        layers = [[layer for one in own if (layer := one()) in self.choices.layers] for own in made]
+        layers = [existing(own, self.choices.layers) for own in made]
         if classes_apart:
             if len(layers[0]) > 1:
                 self.choices.design.choose(layers[0][:1], layers[0][1:2])
@@ -592,9 +591,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         if not self.all_planes or image is None or image.ndim == 2:
             return partial(run_segmentation, source, recipe)
         rows, columns = drawn_axes(image, self.choices.dims)
-        data = image.data[0] if image.multiscale else image.data
-        placement = {name: getattr(image, name) for name in ("scale", "translate", "rotate", "affine", "units")}
-        return partial(run_segmentation, source, recipe, data, placement, (rows, columns))
+        return partial(run_segmentation, source, recipe, pixels_of(image), placement_of(image), (rows, columns))
 
     def show_message(self, words: str, _: str = "") -> None:
         """Show a message beside the result."""

@@ -22,7 +22,20 @@ from ..outlines import Outlines, objects_of_classes
 from ..outlines.reasons import AT_BORDER
 from ..outlines.units import conversion_factor
 from ..palette import OUTLINE
-from .inputs import PARTS, Ids, PartOf, Source, labels_of, shown_plane, source_of, symbol
+from .inputs import (
+    PARTS,
+    Ids,
+    PartOf,
+    Source,
+    axis_names,
+    kind_of,
+    labels_of,
+    pixels_of,
+    placement_of,
+    shown_plane,
+    source_of,
+    symbol,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +44,6 @@ if TYPE_CHECKING:
 
 # Maximum number of parts of a layer, and of distinct values of a categorical feature or class mask.
 _MAX_PARTS, _MAX_VALUES = 200, 20
-_PLACEMENT_ATTRIBUTES = ("scale", "translate", "rotate", "shear", "affine", "units")
 _APPEARANCE_ATTRIBUTES = ("colormap", "contrast_limits", "gamma", "rgb")
 _NUMBERS = ("id", "index")
 
@@ -65,7 +77,7 @@ def split_options(layer: Layer, others: Iterable[Layer], dims: "Dims") -> list[S
     source, hidden = source_of(layer, dims), _sliced_axes(layer, dims)
     found = [
         SplitOption(
-            f"Planes along {_axis_name(layer, axis)} ({len(places)})", partial(_planes, layer, dims, axis, places)
+            f"Planes along {axis_names(layer)[axis]} ({len(places)})", partial(_planes, layer, dims, axis, places)
         )
         for axis in hidden
         if 1 < len(places := _indices(layer, axis)) <= _MAX_PARTS
@@ -128,41 +140,24 @@ def root_of(layer: Layer) -> tuple[Layer, ImagePart | None]:
 # Layer geometry ---------------------------------------------------------------------------------------------------
 
 
-def _array(layer: Layer) -> Any:
-    return layer.data[0] if getattr(layer, "multiscale", False) else layer.data
-
-
-def _shown_axes(layer: Layer, dims: "Dims") -> list[int]:
-    return [axis - (dims.ndim - layer.ndim) for axis in dims.order[-2:]]
-
-
 def _sliced_axes(layer: Layer, dims: "Dims") -> dict[int, int]:
     """Return the axes of length > 1 that are not displayed, with the current index on each."""
     shown, point, *_ = shown_plane(layer, dims)
     return {
         axis: int(max(point[axis], 0))
         for axis in range(layer.ndim)
-        if axis not in shown and (isinstance(layer, Shapes) or _array(layer).shape[axis] > 1)
+        if axis not in shown and (isinstance(layer, Shapes) or pixels_of(layer).shape[axis] > 1)
     }
 
 
 def _indices(layer: Layer, axis: int) -> list[int]:
     if isinstance(layer, Shapes):
         return sorted({round(float(np.asarray(shape)[0, axis])) for shape in layer.data})
-    return list(range(_array(layer).shape[axis]))
-
-
-def _axis_name(layer: Layer, axis: int) -> str:
-    name = str(layer.axis_labels[axis])
-    return f"axis {axis}" if name.lstrip("-").isdigit() else name
+    return list(range(pixels_of(layer).shape[axis]))
 
 
 def _appearance(layer: Layer) -> dict[str, Any]:
     return {name: getattr(layer, name) for name in _APPEARANCE_ATTRIBUTES} if isinstance(layer, Image) else {}
-
-
-def _kind(layer: Layer) -> str:
-    return "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
 
 
 def _some_shapes(layer: Shapes, rows: Sequence[int]) -> tuple[list[Any], dict[str, Any]]:
@@ -180,7 +175,7 @@ def _some_shapes(layer: Shapes, rows: Sequence[int]) -> tuple[list[Any], dict[st
 def _planes(layer: Layer, dims: "Dims", axis: int, places: Sequence[int]) -> list[NewPart]:
     """Return the planes along an axis, at the current index of the other sliced axes."""
     source, hidden, pieces = source_of(layer, dims), _sliced_axes(layer, dims), []
-    shown = _shown_axes(layer, dims)
+    shown = shown_plane(layer, dims).axes
     for place in places:
         at = {**hidden, axis: place}
         part = ImagePart(plane=tuple(at[one] for one in sorted(at)))
@@ -193,10 +188,10 @@ def _planes(layer: Layer, dims: "Dims", axis: int, places: Sequence[int]) -> lis
             data, options = _some_shapes(layer, on_plane)
             data, options = [shape[:, shown] for shape in data], {**options, "ndim": 2}
         else:
-            whole = _array(layer)
+            whole = pixels_of(layer)
             data = whole[tuple(slice(None) if one in shown else at.get(one, 0) for one in range(layer.ndim))]
             data, options = data.swapaxes(0, 1) if shown[0] > shown[1] else data, _appearance(layer)
-        pieces.append(NewPart(str(part), part, (data, {**options, **source.placement}, _kind(layer))))
+        pieces.append(NewPart(str(part), part, (data, {**options, **source.placement}, kind_of(layer))))
     return pieces
 
 
@@ -249,10 +244,7 @@ def _replicate_parts(layer: Layer, column: str) -> list[NewPart]:
 
 
 def _value_parts(layer: Layer, column: str, values: Sequence[str]) -> list[NewPart]:
-    texts, place = (
-        layer.features[column].map(feature_text),
-        {name: getattr(layer, name) for name in _PLACEMENT_ATTRIBUTES},
-    )
+    texts, place = layer.features[column].map(feature_text), placement_of(layer)
     pieces = []
     for value in values:
         if isinstance(layer, Shapes):
@@ -268,7 +260,7 @@ def _value_parts(layer: Layer, column: str, values: Sequence[str]) -> list[NewPa
             ids = ids[ids > 0]
             if not len(ids):
                 continue
-            whole = np.asarray(_array(layer))
+            whole = np.asarray(pixels_of(layer))
             labels = np.where(np.isin(whole, ids), whole, 0)
             pieces.append(NewPart(value, part, (labels, place, "labels")))
     return pieces
@@ -333,9 +325,8 @@ def _region_parts(layer: Layer, drawn: Layer, dims: "Dims") -> list[NewPart]:
             closed = shapely.polygons([np.asarray(shape)[:, ::-1] for shape in layer.data])
             inside, touched = shapely.contains_properly(region, closed), shapely.intersects(region, closed)
             data, options = _some_shapes(layer, np.flatnonzero(inside).tolist())
-            place = {name: getattr(layer, name) for name in _PLACEMENT_ATTRIBUTES}
             cut = int((touched & ~inside).sum())
-            pieces.append(NewPart(label, WHOLE, (data, {**options, **place}, "shapes"), cut))
+            pieces.append(NewPart(label, WHOLE, (data, {**options, **placement_of(layer)}, "shapes"), cut))
             continue
         pieces.append(NewPart(label, part, region_layer(layer, str(part.region), dims, label)))
     return pieces
@@ -353,12 +344,12 @@ def region_layer(layer: Layer, region: Box | str, dims: "Dims", label: str = "")
     low, high = np.clip(box.T.astype(int), 0, shape)
     if (high <= low).any():
         raise ValueError(f'{label or "the region"} lies outside "{layer.name}"')
-    shown, whole = _shown_axes(layer, dims), _array(layer)
+    shown, whole = shown_plane(layer, dims).axes, pixels_of(layer)
     plane = whole[tuple(slice(None) if axis in shown else 0 for axis in range(layer.ndim))]
     plane = plane.swapaxes(0, 1) if shown[0] > shown[1] else plane
     linear = source.placement["rotate"] * source.placement["scale"]
     moved = {**source.placement, "translate": source.placement["translate"] + linear @ low}
-    return plane[low[0] : high[0], low[1] : high[1]], {**_appearance(layer), **moved}, _kind(layer)
+    return plane[low[0] : high[0], low[1] : high[1]], {**_appearance(layer), **moved}, kind_of(layer)
 
 
 def _polygons(drawn: Layer, dims: "Dims") -> dict[int, shapely.Geometry]:
@@ -381,7 +372,7 @@ def _pixel_map(one: Layer, other: Layer, dims: "Dims") -> Callable[[Real], Real]
     """Return the map from the pixels of one layer to those of another, on the displayed plane."""
     maps = []
     for layer in (one, other):
-        shown = _shown_axes(layer, dims)
+        shown = shown_plane(layer, dims).axes
         corner, *ends = (
             np.asarray(layer.data_to_world(place))[shown]
             for place in [np.zeros(layer.ndim), *np.eye(layer.ndim)[shown]]

@@ -25,11 +25,25 @@ from ..outlines.proposals import best_recipe
 from ..parameters import NOT_SET, Parameter, parameters_of
 from ..progress import Progress, Stopped, reporting
 from .choices import Choices
-from .inputs import Excluded, LayersOfSides, Plane, Refs, Source, Sources, copy_pixels, fingerprint, plane_of, source_of
+from .inputs import (
+    Excluded,
+    ImageRow,
+    LayersOfSides,
+    Plane,
+    Refs,
+    Source,
+    Sources,
+    copy_pixels,
+    fingerprint,
+    plane_of,
+    source_of,
+)
 
 Result = TypeVar("Result")
 JobFunction: TypeAlias = Callable[[], Any]
 JobSteps: TypeAlias = Generator[JobFunction | None, Any, None]
+# What is done with the outcome of a secondary job: at once, or in turns.
+Steps: TypeAlias = Iterable[JobFunction | None] | None
 
 log = logging.getLogger(__name__)
 
@@ -311,11 +325,7 @@ class Task(JobRunner, ABC, Generic[Result]):
 
     def current_inputs(self) -> RunInputs:
         """Return the inputs of a run with the current choices."""
-        choices = self.choices
-        sides = choices.design.sides()
-        a, b = (tuple(map(weakref.ref, side)) for side in sides)
-        excluded = choices.exclusions.of(itertools.chain(*sides), choices.recipe)
-        return RunInputs((a, b), choices.recipe, choices.settings, excluded)
+        return self.inputs_of(*self.choices.design.sides())
 
     def on_failed(self, reason: str) -> None:
         """Record that a run has failed; the previous result is kept."""
@@ -334,6 +344,13 @@ class Task(JobRunner, ABC, Generic[Result]):
         self.message = CANCELLED
 
     # Common to all tasks.
+
+    def inputs_of(self, *groups: Iterable[Layer | ImageRow], whole: bool = False, **more: Any) -> RunInputs:
+        """Return the inputs of a run with these groups of layers; without excluding curves if they are `whole`."""
+        recipe, refs = self.choices.recipe, tuple(tuple(map(weakref.ref, group)) for group in groups)
+        rows = [ref() for ref in itertools.chain(*refs)]
+        excluded = (frozenset[str](),) * len(rows) if whole else self.choices.exclusions.of(rows, recipe)
+        return RunInputs(refs, recipe, self.choices.settings, excluded, **more)
 
     @property
     def has_result(self) -> bool:
@@ -389,14 +406,14 @@ class Task(JobRunner, ABC, Generic[Result]):
         run_inputs = replace(run_inputs, fingerprints=tuple(fingerprints), planes=tuple(planes))
         yield from self.work(sources, replace(run_inputs, titles=tuple(one.name for one in copies)))
 
-    def start_secondary_job(self, function: JobFunction, then: Callable[[Any], Iterable[JobFunction | None]]) -> None:
-        """Start a secondary job, such as writing a file; `then` is called with its return value."""
+    def start_secondary_job(self, function: JobFunction, then: Callable[[Any], Steps]) -> None:
+        """Start a secondary job, such as writing a file; `then` is called with its return value, maybe in turns."""
         if not self.busy:
             self.begin(self._supervised(self._secondary_job(function, then), self.on_secondary_job_failed))
 
-    def _secondary_job(self, function: JobFunction, then: Callable[[Any], Iterable[JobFunction | None]]) -> JobSteps:
+    def _secondary_job(self, function: JobFunction, then: Callable[[Any], Steps]) -> JobSteps:
         outcome = yield function
-        yield from then(outcome)
+        yield from then(outcome) or ()
 
     def _supervised(self, steps: JobSteps, fail: Callable[[str], None]) -> JobSteps:
         """Run a job, and handle its errors and its end."""

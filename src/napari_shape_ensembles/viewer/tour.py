@@ -53,8 +53,7 @@ class Tour(QFrame):
             part.clicked.connect(action)
         foot = row(self.count, self.end, self.back, self.next, grows=self.count)
         column(self.title, self.text, foot, page=self, margins=(12, 10, 12, 10))
-        self._reposition_timer = single_shot_timer(self, self.reposition)
-        self._reposition_timer.setInterval(_SETTLE_MS)
+        self._reposition_timer = single_shot_timer(self, self.reposition, _SETTLE_MS)
         bench.destroyed.connect(self.deleteLater)
         self.parentWidget().installEventFilter(self)
 

@@ -10,7 +10,7 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication, QListView
 from scipy import ndimage
 
-from docks import cells, grid_of, set_choices, wait_until_idle
+from docks import cells, ended, grid_of, set_choices
 from image_makers import spots
 from napari_shape_ensembles.comparison.design import GROUP
 from napari_shape_ensembles.viewer.camera_flight import Flight, move_camera, view_of
@@ -134,8 +134,7 @@ def run_quickly(session, qtbot):
 def compare_quickly(session, qtbot):
     """Compare the groups."""
     set_choices(session.choices, permutations=199, landmarks=50, rank=10)
-    session.comparison.run()
-    wait_until_idle(session.comparison, qtbot)
+    ended(session.comparison, qtbot, session.comparison.run)
     assert session.comparison.result is not None
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from napari_shape_ensembles.comparison.colorings import COLORINGS
 from napari_shape_ensembles.viewer.panels.color_by import ColorBar, ColorBy
+from napari_shape_ensembles.viewer.panels.fonts import elided_apart
 
 
 @pytest.fixture
@@ -80,3 +81,14 @@ def test_long_names_are_elided_and_do_not_widen_the_dock(color_by, comparison):
     assert bar.labels[-1] == "typical of control cont…ol control "
     assert "control " * 20 in bar.toolTip()
     assert bar.sizeHint().width() <= width + 80
+
+
+def test_names_beside_the_bar_stay_apart_and_short_ones_are_whole(color_by):
+    metrics = color_by.fontMetrics()
+    assert elided_apart(metrics, ["good", "bad"], [1, 1]) == ["good", "bad"]
+    names = ["Powder, drawn by the first hand", "Powder, drawn by the other hand"]
+    shown = elided_apart(metrics, names, [100, 100])
+    assert shown[0] != shown[1]
+    assert all(metrics.horizontalAdvance(one) <= 100 for one in shown)
+    whole = max(map(metrics.horizontalAdvance, names))
+    assert elided_apart(metrics, names, [whole, whole]) == names

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from docks import press
+from docks import exclude, press
 from napari_shape_ensembles.viewer.comparing import Outcome
 from napari_shape_ensembles.viewer.panels.widgets import Notice, excluded_notice
 
@@ -54,7 +54,7 @@ def test_a_replaced_result_is_named(bare_dock):
 def test_excluded_curves_are_counted(bare_dock, count, words):
     choices, image = bare_dock.session.choices, bare_dock.viewer.layers["one"]
     for one in range(count):
-        choices.exclusions.toggle(image, str(one), choices.recipe)
+        exclude(choices, image, str(one))
     assert words in bare_dock.excluded.label.text()
     bare_dock.excluded.button.click()
     assert bare_dock.excluded.isHidden()

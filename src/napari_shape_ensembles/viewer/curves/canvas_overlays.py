@@ -17,7 +17,7 @@ from ..camera_flight import Flight, view_of
 from ..canvas_context import canvas_of, main_window_of
 from ..comparing import ComparisonTask
 from ..painting import in_pixels, rows_within
-from ..panels.fonts import painting, with_label_font
+from ..panels.fonts import elided_apart, painting, with_label_font
 from ..panels.widgets import button, column, row, single_shot_timer
 from ..world import drawn_at, pixels_at
 from .card import CurveCard
@@ -228,9 +228,10 @@ class Captions(CanvasOverlay):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         with painting(self) as painter:
-            for caption, room in self.shown:
-                inner = room.adjusted(_CAPTION_PADDING_PX, 0, 0, 0)
-                words = painter.fontMetrics().elidedText(caption.text, Qt.TextElideMode.ElideMiddle, inner.width())
+            inside = [room.adjusted(_CAPTION_PADDING_PX, 0, 0, 0) for _, room in self.shown]
+            texts = [caption.text for caption, _ in self.shown]
+            shown = elided_apart(painter.fontMetrics(), texts, [inner.width() for inner in inside])
+            for (caption, room), inner, words in zip(self.shown, inside, shown, strict=True):
                 painter.fillRect(room, QColor(0, 0, 0, 225))
                 painter.setPen(QColor(caption.color).lighter(_LIGHTER))
                 painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter, words)

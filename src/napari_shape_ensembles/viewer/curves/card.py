@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 from qtpy.QtCore import QSize
 from qtpy.QtGui import QResizeEvent
-from qtpy.QtWidgets import QGridLayout, QWidget
+from qtpy.QtWidgets import QGridLayout
 
 from ..._types import Index
 from ...comparison import Comparison
@@ -13,7 +13,7 @@ from ...comparison.answer import titles_of
 from ...comparison.colorings import COLORINGS, with_names
 from ...explanation.single_curves import aligned, mean_outline, nearest_curves
 from ...outlines.units import UNIT_SYMBOLS
-from ...words import shortened
+from ...words import shortened_apart
 from ..layers import CurveSelection
 from ..panels.shape_canvas import SIDE_MARKS, OutlineButtons, ShapeCanvas, StyledOutline, radius
 from ..panels.widgets import clear_layout, column, menu_button, wrapped_label
@@ -27,8 +27,8 @@ _SHORT_LABELS = {"distance_from_mean": "from the mean", "equivalent_diameter": "
 class CurveCard(OutlineButtons):
     """Shows the selected curve, or how many are selected, or a hint how to select one."""
 
-    def __init__(self, selection: CurveSelection, parent: QWidget | None = None, *, brief: bool = False) -> None:
-        super().__init__(parent)
+    def __init__(self, selection: CurveSelection, *, brief: bool = False) -> None:
+        super().__init__()
         self.row = -1
         self._brief = brief  # few measurements, no neighbors
         self.numbers = wrapped_label(rich=True)
@@ -65,7 +65,8 @@ class CurveCard(OutlineButtons):
             self.outline.show_shapes([])
         else:
             titles, first = titles_of(result), len(result.a)
-            name = shortened(titles[self.row >= first], _MAX_NAME_LETTERS)  # maybe joined from those of several images
+            # A title may be joined from those of several images.
+            name = shortened_apart(titles, _MAX_NAME_LETTERS)[self.row >= first]
             lines = [f"<b>{escape(name)}</b>, curve {escape(str(result.distances['id'].iloc[self.row]))}"]
             lines.append(escape(result.why_unusual(self.row)))
             symbol = UNIT_SYMBOLS.get(result.a.unit, result.a.unit)
@@ -81,7 +82,7 @@ class CurveCard(OutlineButtons):
             reach = radius(outlines)
             for row, outline in list(zip(rows.tolist(), outlines, strict=True))[1:]:
                 self.new_button(row, "AB"[row >= first], titles[row >= first], outline, reach)
-            a, b = map(shortened, result.names)
+            a, b = shortened_apart(result.names)
             self._legend.setText(f"Nearest of {SIDE_MARKS['A']} {a}, and of {SIDE_MARKS['B']} {b}")
             self._arrange()
             own = StyledOutline(outlines[0], "AB"[self.row >= first], filled=True)

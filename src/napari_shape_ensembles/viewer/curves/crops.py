@@ -6,7 +6,7 @@ import numpy as np
 from napari.layers import Image
 from numpy.typing import NDArray
 from qtpy.QtGui import QImage, QPixmap
-from qtpy.QtWidgets import QGridLayout, QWidget
+from qtpy.QtWidgets import QGridLayout
 
 from ..._types import Index, Real
 from ...outlines.units import conversion_factor
@@ -29,8 +29,8 @@ _MAX_SAMPLED = 10**6  # maximum number of pixels from which the contrast is dete
 class CurveCrops(OutlineButtons):
     """Clickable pictures of some curves, with their outlines; outlines alone if their images are not in the viewer."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.heading = wrapped_label(_HINT)
         self._grid = QGridLayout()
         column(self.heading, self._grid, page=self, margins=(9, 9, 9, 9)).layout().addStretch(1)

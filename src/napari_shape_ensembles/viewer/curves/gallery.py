@@ -1,7 +1,7 @@
 """The gallery: clickable outlines of the curves of both groups nearest to the mean shape, and farthest from it."""
 
 import numpy as np
-from qtpy.QtWidgets import QGridLayout, QWidget
+from qtpy.QtWidgets import QGridLayout
 
 from ...comparison import Comparison
 from ...comparison.answer import titles_of
@@ -16,8 +16,8 @@ _SIZE, _GAP = 72, 24
 class CurveGallery(OutlineButtons):
     """The most typical and the most unusual curves of each group, aligned and at a common scale."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._grid = QGridLayout(self)
 
     def show_result(self, result: Comparison, count: int = 6) -> None:

@@ -57,7 +57,7 @@ class ImageCells:
             others = [
                 layer
                 for layer in sorted_by_name(choices.design.offered())
-                if layer not in shown and (layer.visible or not choices.design.is_replaced(layer))
+                if layer not in shown and (layer.visible or not choices.design.replacement_of(layer))
             ]
             # An image of which outlines were picked lies below the parts that replace it.
             parts = (PARTS[layer] for layer in choices.design.offered() if layer in PARTS)

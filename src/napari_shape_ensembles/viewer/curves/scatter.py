@@ -3,13 +3,12 @@
 import numpy as np
 from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPen, QPixmap, QPolygonF, QResizeEvent
-from qtpy.QtWidgets import QWidget
 from skimage.measure import points_in_poly
 
 from ..._types import Index, Real
 from ...palette import COLOR_A, COLOR_B
 from ..panels.distributions import paint_labels
-from ..panels.fonts import Drawing, elided, painting
+from ..panels.fonts import Drawing, elided, elided_apart, painting
 from ..panels.shape_canvas import SIDE_MARKS
 from ..panels.widgets import tip
 
@@ -26,8 +25,8 @@ class ScatterPlot(Drawing):
     picked = Signal(object)  #: array: pooled indices selected by click or lasso; Shift extends the selection
     hovered = Signal(int)  #: int: pooled index of the hovered curve, or -1
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.points: Real = np.empty((0, 2))
         self.rows: Index = np.empty(0, dtype=np.int64)
         self._first = 0
@@ -91,7 +90,7 @@ class ScatterPlot(Drawing):
         """Return the legend entries of both groups, elided to the available width: one takes what the other leaves."""
         metrics, half = self.fontMetrics(), self.width() / 2 - 2 * _LEGEND_MARKER_PX
         rooms = (max(half, 2 * half - metrics.horizontalAdvance(other)) for other in self._sides[::-1])
-        a, b = (elided(metrics, name, room) for name, room in zip(self._sides, rooms, strict=True))
+        a, b = elided_apart(metrics, self._sides, [*rooms])
         return a, b
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

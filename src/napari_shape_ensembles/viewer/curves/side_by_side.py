@@ -21,7 +21,7 @@ from ...words import counted
 from ..camera_flight import is_where_moved
 from ..choices import Choices
 from ..inputs import OWN, is_own
-from ..layers import CurveLayer, add_unselected, batched
+from ..layers import CurveLayer, add_unselected, batched, existing
 from ..overlap import are_disjoint, images_below
 from ..task import Debouncer
 from ..world import drawn_extent
@@ -84,7 +84,6 @@ class SideBySide:
     off.
     """
 
-    switched_off = Signal()  #: the user switched the grid off
     arranged = Signal()  #: the arrangement or the captions may have changed
 
     def __init__(self, choices: Choices) -> None:
@@ -160,11 +159,10 @@ class SideBySide:
         placed.update(self.spacers())
         others = [layer for layer in self._layers if layer not in placed]
         images = [*(cell.layers[0] for cell in cells), *(layer for layer in others if not is_own(layer))]
-        replaced = [ref() for ref in self._choices.design.originals.values()]
         for layer, image in images_below(others, images, self._choices).items():
             over = next((cell.layers for cell in cells if image in cell.layers), None)
             if over is not None:  # labels must not lie over their corrected copy
-                over.insert(over.index(image) + 1 if layer in replaced else len(over), layer)
+                over.insert(over.index(image) + 1 if self._choices.design.replacement_of(layer) else len(over), layer)
                 others.remove(layer)
         return cells + [Cell("", "", [layer], "") for layer in others if layer.visible]
 
@@ -264,7 +262,7 @@ class SideBySide:
 
     def spacers(self) -> list[Layer]:
         """Return the layers that only fill up cells of the grid."""
-        return self._existing(self._spacers)
+        return existing(self._spacers, self._layers)
 
     def _reorder(self, first: Sequence[Layer]) -> None:
         """Move these layers to the start of the list, with a single `reordered` event, as napari lays out for each."""
@@ -274,9 +272,6 @@ class SideBySide:
                 if self._layers[place] is not layer:
                     self._layers.move(self._layers.index(layer), place)
         reordered(value=self._layers)
-
-    def _existing(self, refs: Iterable["weakref.ref[Layer]"]) -> list[Layer]:
-        return [layer for ref in refs if (layer := ref()) is not None and layer in self._layers]
 
     def schedule_arrange(self, _: object = None) -> None:
         """Schedule a new arrangement."""
@@ -314,7 +309,7 @@ class SideBySide:
             return
         viewer = self._viewer()
         is_camera_ours = self._camera_state() == self._fitted_camera or (viewer is not None and is_where_moved(viewer))
-        is_order_ours = self._existing(self._arranged_order) == [
+        is_order_ours = existing(self._arranged_order, self._layers) == [
             layer for layer in self._layers if weakref.ref(layer) in self._arranged_order
         ]
         self._grid_before["enabled"] = self._grid_before["enabled"] and not self._is_suspended
@@ -329,7 +324,7 @@ class SideBySide:
             for name, value in self._grid_before.items():
                 setattr(self._grid, name, value)
             if is_order_ours:
-                self._reorder(self._existing(self._order_before))
+                self._reorder(existing(self._order_before, self._layers))
             self._show_again(list(self._crowded_out))
         self._spacers.clear()
         self._wanted.clear()
@@ -337,7 +332,7 @@ class SideBySide:
             self._restore_camera()
         selected = self._layers.selection
         if selected and all(map(is_own, selected)):  # napari has selected our layers as they were added
-            self._layers.selection = self._existing(self._selected_before)
+            self._layers.selection = existing(self._selected_before, self._layers)
         self.arranged.emit()
 
     def _restore_camera(self) -> None:
@@ -357,7 +352,6 @@ class SideBySide:
             self._is_suspended = True
             self._fit_debouncer.start()
             self.arranged.emit()
-            self.switched_off.emit()
 
     def _camera_state(self) -> object:
         return tuple(self._camera.center), self._camera.zoom
@@ -420,7 +414,7 @@ class SideBySide:
             return []
         frames, found = self.frames(size), []
         for text, color, refs in self._cells:
-            own = self._existing(refs)
+            own = existing(refs, self._layers)
             frame = next((frames[layer] for layer in own if layer in frames), None)
             box = drawn_extent(own[0], self._choices) if own else None
             if text and frame is not None and box is not None:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from qtpy.QtCore import QAbstractTableModel, QEvent, QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal
-from qtpy.QtWidgets import QAbstractItemView, QApplication, QTableView, QWidget
+from qtpy.QtWidgets import QAbstractItemView, QApplication, QTableView
 
 from ..._types import Index
 from ..panels.fonts import with_label_font
@@ -68,8 +68,8 @@ class CurveTableView(QTableView):
     picked = Signal(object)  #: array: pooled indices of the rows that the user selected; not emitted by `mark`
     hovered = Signal(int)  #: int: pooled index of the hovered curve, or -1
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         with_label_font(self)
         self.curves = CurveTableModel()
         self._is_updating = False

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from napari.components import ViewerModel
 from qtpy.compat import isalive
-from qtpy.QtCore import QPoint, QSignalBlocker, Qt
+from qtpy.QtCore import QPoint, Qt
 from qtpy.QtWidgets import QApplication, QFrame, QScrollArea, QWidget
 
 from ..._types import Real
@@ -36,8 +36,8 @@ _MAX_COORDINATES = 6  # number of undulation coordinates offered for the axes
 class CurveExplorer(QWidget):
     """Linked views of the curves of a result, which share a selection."""
 
-    def __init__(self, selection: CurveSelection, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, selection: CurveSelection) -> None:
+        super().__init__()
         self.selection = selection
         self._comparison: ComparisonTask | None = None
         self._result: Comparison | None = None
@@ -94,10 +94,7 @@ class CurveExplorer(QWidget):
         self._columns = measured_columns(result)
         for axis, default in ((self.x, "undulation distance from the mean"), (self.y, "scale distance from the mean")):
             before = axis.currentText()
-            with QSignalBlocker(axis):
-                axis.clear()
-                axis.addItems(list(self._columns))
-                axis.setCurrentText(before if before in self._columns else default)
+            axis.offer([(name, name) for name in self._columns], before if before in self._columns else default)
         self.table.show_frame(table_of(result))
         self.gallery.show_result(result)
         self._draw()

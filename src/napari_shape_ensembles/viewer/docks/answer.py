@@ -16,7 +16,6 @@ from ...words import counted, listed
 from ..curves.window import CurveWindow
 from ..dialogs import Dialogs
 from ..form import Form
-from ..inspecting import SUSPICIOUS
 from ..panels.color_by import ColorBy
 from ..panels.help import HelpWindow
 from ..panels.results import ResultsPanel
@@ -234,10 +233,7 @@ class AnswerPage(TaskPage):
         layer = None if not counts else max(counts, key=lambda ref: counts[ref])()
         self.request_page(title)
         if layer is not None and not session.inspection.busy:
-            session.inspection.a.choose(layer if isinstance(layer, Layer) else None)
-            session.inspection.b.choose(None)
-            session.inspection.set_question(SUSPICIOUS)
-            session.inspection.run()
+            session.inspection.inspect(layer if isinstance(layer, Layer) else None)
 
     def _show_curve(self, row: int) -> None:
         """Select a curve in all views, and move the camera to it."""

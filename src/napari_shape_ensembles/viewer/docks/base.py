@@ -10,7 +10,7 @@ from typing import Any, Literal
 from napari.components import ViewerModel
 from psygnal import SignalInstance
 from qtpy.compat import isalive
-from qtpy.QtCore import QEvent, QSignalBlocker, Qt, Signal
+from qtpy.QtCore import QEvent, Qt, Signal
 from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from ...progress import Progress
@@ -312,13 +312,8 @@ class PairChoice(NarrowList):
         design = self._session.design
         groups = list(design.groups())
         pairs = list(combinations(groups, 2)) if len(groups) > 2 else []
-        with QSignalBlocker(self):
-            self.clear()
-            for a, b in pairs:
-                self.addItem(f"{a} and {b}", [a, b])
-            self.setCurrentIndex(
-                max((self.findText(f"{a} and {b}") for a, b in (design.samples, design.samples[::-1])), default=-1)
-            )
+        shown = next((pair for pair in pairs if {*pair} == {*design.samples}), None)
+        self.offer([([a, b], f"{a} and {b}") for a, b in pairs], shown and [*shown])
         self.setVisible(bool(pairs))
 
     def _choose(self, _: int) -> None:

@@ -97,8 +97,7 @@ class Bench(Page):
             heads.addWidget(heading, 1)
         self.reason = wrapped_label()
         column(heads, self.stack, self.reason, self.next, page=self, margins=(4, 4, 4, 4), grows=self.stack)
-        self._headings_timer = single_shot_timer(self, self.update_headings)
-        self._headings_timer.setInterval(_DEBOUNCE_MS)
+        self._headings_timer = single_shot_timer(self, self.update_headings, _DEBOUNCE_MS)
         choices, design, comparison = session.choices, session.design, session.comparison
         news = {
             "Images": (design.calibrated, design.warned),

@@ -22,7 +22,6 @@ from ..panels.widgets import (
 )
 from .base import Page
 
-_ALL_PAIRS_TEXT = "all pairs of groups"
 _MAX_LISTED = 50  # maximum number of contrasts in words
 _MAX_LIST_ROWS = 6  # maximum number of visible rows in a list of columns
 _CHECKED = Qt.CheckState.Checked
@@ -41,18 +40,19 @@ class GroupsPanel(QWidget):
         font = self.sentences.font()
         font.setBold(True)
         self.sentences.setFont(font)
-        self.table = PickTable("contrast", "row", "p form", "p scale", "size")
+        self.table = PickTable("contrast", "row", "p form", "p scale", "size", "elongation")
         self.table.setMinimumHeight(120)
         self.table.setAccessibleName("Contrasts")
         self.table.setToolTip(
-            "One row per pair of groups; adjusted p-values; size: ratio of the means. Click: show the pair below. "
-            "Double click: open the group with its outlines."
+            "One row per pair of groups; adjusted p-values; size, elongation: ratios of the means. Click: show the "
+            "pair below. Double click: open the group with its outlines."
         )
         self.table.cellClicked.connect(self._show_row)
         self.table.cellDoubleClicked.connect(self._open_row)
-        self.control = NarrowList("Compare all pairs of groups, or all groups with one control")
-        self.control.setAccessibleName("Compared with")
-        self.control.activated.connect(self._choose_control)
+        control = self.control = NarrowList("Compare all pairs of groups, or all groups with one control")
+        control.setAccessibleName("Compared with")
+        design = page.session.design
+        control.activated.connect(lambda _: design.set_control(control.currentData()))
         self.figure = NarrowList("Figure to show")
         self.figure.setAccessibleName("Figure")
         self.figure.currentIndexChanged.connect(self._draw)
@@ -105,9 +105,7 @@ class GroupsPanel(QWidget):
             self.notes.setText("\n".join(f"⚠ {note}" for note in answer.notes))
             self.table.show_rows(answer.rows)
             self._figures = answer.figures
-            with QSignalBlocker(self.figure):
-                self.figure.clear()
-                self.figure.addItems(list(self._figures))
+            self.figure.offer([(name, name) for name in self._figures], next(iter(self._figures), None))
             self._draw()
 
     def _draw(self, _: int = 0) -> None:
@@ -116,13 +114,8 @@ class GroupsPanel(QWidget):
 
     def _offer_controls(self) -> None:
         names = list(self._session.design.groups())
-        words = [_ALL_PAIRS_TEXT, *(f"all with {name}" for name in names)]
-        with QSignalBlocker(self.control):
-            if words != [self.control.itemText(place) for place in range(self.control.count())]:
-                self.control.clear()
-                for text, name in zip(words, ["", *names], strict=True):
-                    self.control.addItem(text, name)
-            self.control.setCurrentIndex(max(self.control.findData(self._comparison.control), 0))
+        offered = [("", "all pairs of groups"), *((name, f"all with {name}") for name in names)]
+        self.control.offer(offered, self._comparison.control)
         self.control.setVisible(len(names) > 2)
 
     def _offer_questions(self) -> None:
@@ -161,9 +154,6 @@ class GroupsPanel(QWidget):
         self._session.design.request_tests(
             RequestedTests(tuple(given), tuple(pair for pair in pairs if " × ".join(pair) in interactions))
         )
-
-    def _choose_control(self, _: int) -> None:
-        self._session.design.set_control(self.control.currentData())
 
     def _show_row(self, place: int, _: int) -> None:
         if (answer := self._comparison.answer) is not None:

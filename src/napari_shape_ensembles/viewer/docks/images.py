@@ -45,7 +45,6 @@ from ..design_files import path_of
 from ..designing import Row
 from ..dialogs import Dialogs
 from ..inputs import ImageRow, Ref, fingerprint, source_of
-from ..inspecting import SUSPICIOUS
 from ..page_status import images_status
 from ..panels.fonts import painting, with_label_font
 from ..panels.shape_canvas import SIDE_MARKS
@@ -163,11 +162,8 @@ class ImagesPage(Page):
             self.link(signal, self._schedule_refresh)
         self.link(self.session.design_work.message_posted, self._show_message)
         self.link(self.session.segmentation.converted, self._show_mask)
-        self._refresh_timer, self._check_timer = (
-            single_shot_timer(self, self.refresh),
-            single_shot_timer(self, self.check_images),
-        )
-        self._check_timer.setInterval(_CHECK_DEBOUNCE_MS)
+        self._refresh_timer = single_shot_timer(self, self.refresh)
+        self._check_timer = single_shot_timer(self, self.check_images, _CHECK_DEBOUNCE_MS)
         self.attach()
 
     def _create_pixel_size(self, unfolded: bool) -> None:
@@ -307,20 +303,15 @@ class ImagesPage(Page):
     def _show_mask(self) -> None:
         """Inspect the labels that were made of the mask, once they are."""
         image, mask = (ref() for ref in self._pair or (_none, _none))
-        originals = self.design.originals
-        labels = next((layer for layer, before in originals.items() if mask is not None and before() is mask), None)
+        labels = self.design.replacement_of(mask)
         if image is not None and labels is not None and self._waits_for() is mask:
             self._waits_for = _none
             self._inspect(image, labels)
 
     def _inspect(self, image: Layer, labels: Layer) -> None:
         self.design.write([(image, GROUP, "")])  # so that the labels lie over it
-        task = self.session.inspection
         self.request_page("Inspect")
-        task.a.choose(labels)
-        task.b.choose(None)
-        task.set_question(SUSPICIOUS)
-        task.run()
+        self.session.inspection.inspect(labels)
 
     # User edits.
 

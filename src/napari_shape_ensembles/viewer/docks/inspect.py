@@ -79,8 +79,8 @@ class InspectCurves(TaskPage):
     def _inspect_converted(self) -> None:
         """Inspect the labels that were made of the refused image, in its place."""
         task = self.inspection
-        originals, image = self.session.design.originals, None if task.mask is None else task.mask()
-        labels = next((layer for layer, before in originals.items() if image is not None and before() is image), None)
+        image = None if task.mask is None else task.mask()
+        labels = self.session.design.replacement_of(image)
         if labels is not None:
             task.mask = None
             (task.b if task.b.chosen() is image else task.a).choose(labels)

@@ -13,7 +13,7 @@ from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QDoubleSpinBox, QFormLayout, QWidget
 
 from ...io.calibration import Calibration, read_calibration
-from ..inputs import ACCEPTED, OWN, is_own, pixel_size_of, unit_factors
+from ..inputs import ACCEPTED, OWN, is_own, pixel_size_of, placement_of, unit_factors
 from ..layer_choice import LayerChoice
 from ..layers import name_after
 from ..offered import PIXEL_SIZE_EVENTS, ChosenLayer
@@ -151,9 +151,8 @@ class PixelSize(QWidget):
         if layer is None:
             return
         self._remove_bar()
-        place = {name: getattr(layer, name) for name in ("scale", "translate", "rotate", "shear", "affine", "units")}
         self._measured = weakref.ref(layer)
-        self.bar = Shapes(ndim=layer.ndim, edge_color="yellow", edge_width=1, **place)
+        self.bar = Shapes(ndim=layer.ndim, edge_color="yellow", edge_width=1, **placement_of(layer))
         name_after(self.bar, layer, "scale bar")
         OWN.add(self.bar)  # so that it is not offered for comparison
         self._layers.append(self.bar)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from qtpy.QtCore import QSignalBlocker
 from qtpy.QtWidgets import QFileDialog, QHeaderView, QProgressBar, QWidget
 
 from ...progress import Progress
@@ -55,7 +54,8 @@ class ReferencePanel(QWidget):
             *(self.message, self.progress, self.note, self.sentences, self.table, self.view),
             page=self,
         )
-        self.make.clicked.connect(self._make)
+        group = self.group
+        self.make.clicked.connect(lambda: task.make(group.currentText()))
         self.judge.clicked.connect(task.run)
         self.folder.clicked.connect(self._ask_for_folder)
         self.cancel.clicked.connect(task.cancel)
@@ -64,9 +64,6 @@ class ReferencePanel(QWidget):
         page.link(task.message_posted, self._show_note)
         page.link(page.session.design.changed, self.show_state)
         page.add_close_handler(task.deactivate)
-
-    def _make(self) -> None:
-        self.task.make(self.group.currentText())
 
     def _ask_for_folder(self) -> None:
         if folder := QFileDialog.getExistingDirectory(self, "Folder of images to judge"):
@@ -88,12 +85,8 @@ class ReferencePanel(QWidget):
         warnings = () if reference is None else reference.warnings
         self.about.setText("\n".join([task.title or task.blocking_reason(), *(f"⚠ {one}" for one in warnings)]))
         names = list(self._session.design.groups())
-        with QSignalBlocker(self.group):
-            if names != [self.group.itemText(place) for place in range(self.group.count())]:
-                chosen = self.group.currentText()
-                self.group.clear()
-                self.group.addItems(names)
-                self.group.setCurrentIndex(max(self.group.findText(chosen), 0))
+        chosen = self.group.currentText()
+        self.group.offer([(name, name) for name in names], chosen if chosen in names else next(iter(names), None))
         self.make.setEnabled(bool(names) and not busy)
         reason = task.blocking_reason()
         self.judge.setEnabled(not (busy or reason))

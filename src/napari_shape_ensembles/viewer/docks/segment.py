@@ -13,7 +13,6 @@ from qtpy.QtWidgets import QCheckBox
 from ...words import account_of, counted
 from ..dialogs import Dialogs
 from ..form import OutlinesForm
-from ..inspecting import SUSPICIOUS
 from ..layer_choice import LayerChoice
 from ..panels.by_example import ByExample, Proposals
 from ..panels.distributions import SizeHistogram
@@ -126,12 +125,8 @@ class SegmentCurves(TaskPage):
 
     def _open_review(self) -> None:
         """Inspect the objects found in the image, in the review queue."""
-        inspection = self.session.inspection
         self.request_page("Inspect")
-        inspection.a.choose(self.segmentation.image.chosen())
-        inspection.b.choose(None)
-        inspection.set_question(SUSPICIOUS)
-        inspection.run()
+        self.session.inspection.inspect(self.segmentation.image.chosen())
 
     def _emit_previewed(self) -> None:
         self.previewed.emit()

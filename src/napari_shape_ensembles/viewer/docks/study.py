@@ -73,12 +73,8 @@ class StudyPage(TaskPage):
         self.view.setToolTip("Click a point to load its settings")
         self.view.describe = self.describe
         self.view.clicked.connect(self._pick)
-        self._redraw_timer, self._progress_timer = (
-            single_shot_timer(self, self.redraw),
-            single_shot_timer(self, self._show_running),
-        )
-        self._redraw_timer.setInterval(_REDRAW_MS)
-        self._progress_timer.setInterval(_PROGRESS_MS)
+        self._redraw_timer = single_shot_timer(self, self.redraw, _REDRAW_MS)
+        self._progress_timer = single_shot_timer(self, self._show_running, _PROGRESS_MS)
         state = self.reason, self.step, self.progress, self.stale, self.excluded, self.answer
         self.findings = (self.answer,)
         self.line = ChoicesLine(self, "recipe", "settings")

@@ -47,25 +47,16 @@ class ByExample(QWidget):
             "works on a copy, which is compared instead of the image.",
         )
         self.painted, self.message = wrapped_label(), wrapped_label()
-        self.paint.clicked.connect(self._paint_object)
-        self.background.clicked.connect(self._paint_background)
+        self.paint.clicked.connect(lambda: task.paint())
+        self.background.clicked.connect(lambda: task.paint(background=True))
         self.click.clicked.connect(lambda: task.click(session.proposing.candidates()))
         self.learn.clicked.connect(task.run)
-        self.live.toggled.connect(self._set_live)
+        self.live.toggled.connect(lambda on: setattr(task, "live", on))
         self.correct.clicked.connect(self.corrected)
         more = column(row(self.background, self.models), self.live, row(self.correct))
         self.more = Section("More: background, models, corrections", more)
         column(row(self.paint, self.click), self.painted, row(self.learn), self.message, self.more, page=self)
         self.show_state()
-
-    def _paint_object(self) -> None:
-        self._task.paint()
-
-    def _paint_background(self) -> None:
-        self._task.paint(background=True)
-
-    def _set_live(self, on: bool) -> None:
-        self._task.live = on
 
     def show_state(self, _: object = None) -> None:
         """Show the annotation counts, the state of the model, and any running task."""

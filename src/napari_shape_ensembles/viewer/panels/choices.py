@@ -2,7 +2,7 @@
 
 from qtpy.QtCore import QEvent, QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QHelpEvent, QPainter, QPen
-from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
+from qtpy.QtWidgets import QSizePolicy, QToolTip
 
 from ...comparison.verdict import INCONCLUSIVE, ROW_WORDS
 from ...studies import ChoiceStudy
@@ -22,8 +22,8 @@ class ChoicePicture(Drawing):
     Cells that agree with the settings in use are filled, others have a dashed frame; the value in use has a bold frame.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)

@@ -12,7 +12,7 @@ from ...comparison.display import DEFAULT_PERCENTILE
 from ...outlines.units import UNIT_SYMBOLS
 from ..layers import colormap_of
 from .distributions import bin_shares, paint_labels, paint_steps
-from .fonts import Drawing, WholeBox, elided
+from .fonts import Drawing, WholeBox, elided_apart
 from .widgets import NarrowList, buddy_label, column, pass_wheel, row, tip
 
 _BAR, _BINS, _NARROW = 14, 40, 200
@@ -24,8 +24,8 @@ class ColorBy(QWidget):
 
     changed = Signal(str, int)  #: (str, int): the chosen feature and percentile
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.choice = NarrowList(
             "Feature that colors the curves; all images share one color scale. Default: distance from the "
             "mean.\nTypical of a group: the witness of the test, positive where curves of the first group are denser.",
@@ -74,8 +74,8 @@ class ColorBar(Drawing):
     napari draws no color bar for Shapes layers.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.show_values(Coloring("", ""), (0.0, 1.0), np.empty(0), np.empty(0), "")
 
@@ -126,15 +126,15 @@ class ColorBar(Drawing):
         ink, metrics = QPen(self.palette().windowText().color(), 1), self.fontMetrics()
         margin, height = self._margin(), metrics.height() + _ABOVE
         bar = QRectF(margin, 2 * height + 2, self.width() - margin - _BESIDE, _BAR)
-        for index, (name, side, share) in enumerate(zip(self._names, self._sides, self.shares(), strict=True)):
+        shown = elided_apart(metrics, self._names, [margin - _BESIDE] * len(self._names))
+        for index, (words, side, share) in enumerate(zip(shown, self._sides, self.shares(), strict=True)):
             if len(side):
                 strip = QRectF(margin, index * height + 2, bar.width(), height - 4)
                 paint_steps(painter, strip, share / (share.max() or 1.0), ink, 110)
                 if all(map(len, self._sides)):
-                    words = elided(metrics, name, margin - _BESIDE)
                     painter.drawText(QRectF(0, strip.top(), margin - 4, height), Qt.AlignmentFlag.AlignRight, words)
         painter.drawImage(bar, QImage(self._pixels, 256, 1, QImage.Format.Format_RGBA8888))
         painter.setPen(ink)
         line = QRectF(margin, bar.bottom() + 2, bar.width(), metrics.height() + 2)
         room = line.width() if self._fixed else line.width() / 2 - metrics.horizontalAdvance("  0")
-        paint_labels(painter, line, [elided(metrics, label, room) for label in self.labels])
+        paint_labels(painter, line, elided_apart(metrics, self.labels, [room] * len(self.labels)))

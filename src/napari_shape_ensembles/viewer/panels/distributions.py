@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from qtpy.QtGui import QBrush, QPainter, QPen, QPolygonF
-from qtpy.QtWidgets import QSizePolicy, QWidget
+from qtpy.QtWidgets import QSizePolicy
 
 from ..._types import Real
 from ...mmd import MMDTest
@@ -58,8 +58,8 @@ class Histogram(Drawing):
     bins = 40
     longest = ""  #: The longest possible label, for a size hint (and dock width) that does not depend on the values.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -135,8 +135,8 @@ class SizeHistogram(Histogram):
     bins = 24
     longest = "median diameter 000.0 px"
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setToolTip("Equivalent diameters of the objects kept: diameters of circles of the same area.")
 
     def show_values(self, values: ArrayLike, unit: str) -> None:
@@ -154,8 +154,8 @@ class SizeHistogram(Histogram):
 class NullPlot(Histogram):
     """Null (permutation) distribution of a test statistic, with the threshold and the observed value."""
 
-    def __init__(self, title: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, title: str) -> None:
+        super().__init__()
         self.title = title
         self.setToolTip(
             "Gray: null distribution of the MMD, from permuted group labels. Dashed: the threshold. Solid, with "
@@ -179,8 +179,8 @@ class NullPlot(Histogram):
 class PairedHistogram(Drawing):
     """Overlaid histograms of two groups: the first filled, the second as a bold dashed line."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._shares = [np.zeros(1)] * 2
         self.setFixedHeight(_PLOT)
 
@@ -212,8 +212,8 @@ class ShareBar(Drawing):
         Qt.BrushStyle.Dense5Pattern,
     )
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._shares: Sequence[float] = ()
         self.lines: list[str] = []  #: of the legend below the bar
         self.setToolTip(

@@ -45,8 +45,8 @@ class ExplanationPanel(SteadyTabs):
     mode_chosen = Signal(int)  #: int: index of the mode selected in the table, from 0
     curve_chosen = Signal(int)  #: int: index of the clicked curve into the pooled sample
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.explanation: Explanation | None = None
         self.mode_sentence, self.picture = wrapped_label(), ShapeCanvas()
         self.sentences, self.others = SentenceList(), SentenceList()

@@ -5,7 +5,7 @@ widgets), and gives spin boxes a fixed minimum width that may be too small for t
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from qtpy.QtCore import QEvent, Qt
@@ -13,9 +13,11 @@ from qtpy.QtGui import QColor, QFontMetrics, QPaintDevice, QPainter, QPaintEvent
 from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QSizePolicy, QSpinBox, QTableView, QWidget
 
 from ...palette import SIDE_COLORS
+from ...words import shortened_apart
 
 _FONT_EVENTS = (QEvent.Type.Polish, QEvent.Type.StyleChange, QEvent.Type.FontChange)
 _ROW, _VIEW_EXTENT = 30, 8  # minimum height of a table row, and padding around its text, in pixels
+_SHORT = 8  # letters of a name that is never elided
 
 
 @contextmanager
@@ -89,8 +91,8 @@ def with_label_font(widget: QWidget, *, lines: int = 1) -> None:
 class SteadyLabel(_FontAwareMixin, QLabel):
     """A label with the fixed width of its longest text, so that a change of text does not move the layout."""
 
-    def __init__(self, text: str, longest: str, parent: QWidget | None = None) -> None:
-        super().__init__(text, parent)
+    def __init__(self, text: str, longest: str) -> None:
+        super().__init__(text)
         self._longest = longest
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)  # avoids a layout pass per text
 
@@ -101,8 +103,8 @@ class SteadyLabel(_FontAwareMixin, QLabel):
 class NamedLine(_FontAwareMixin, QLabel):
     """A single-line label with a name in its text, elided in the middle if space is short."""
 
-    def __init__(self, before: str, name: str, after: str, parent: QWidget | None = None) -> None:
-        super().__init__(before + name + after, parent)
+    def __init__(self, before: str, name: str, after: str) -> None:
+        super().__init__(before + name + after)
         self._parts = before, name, after
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -119,8 +121,17 @@ class NamedLine(_FontAwareMixin, QLabel):
 
 
 def elided(metrics: QFontMetrics, text: str, room: float) -> str:
-    """Return the text elided in the middle to a width in pixels."""
-    return metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, max(int(room), 0))
+    """Return the text elided in the middle to a width in pixels; short ones are not."""
+    return elided_apart(metrics, [text], [room])[0]
+
+
+def elided_apart(metrics: QFontMetrics, names: Sequence[str], rooms: Sequence[float]) -> list[str]:
+    """Elide names that are shown together to widths in pixels, so that they stay apart; short ones are not elided."""
+    for letters in range(max(map(len, names), default=0), _SHORT, -1):
+        words = shortened_apart(names, letters)
+        if all(metrics.horizontalAdvance(one) <= room for one, room in zip(words, rooms, strict=True)):
+            return words
+    return shortened_apart(names, _SHORT)
 
 
 class WholeBox(_FontAwareMixin, QSpinBox):

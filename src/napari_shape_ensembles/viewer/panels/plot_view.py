@@ -10,7 +10,7 @@ import numpy as np
 from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QPoint, QSize, Qt, Signal
 from qtpy.QtGui import QImage, QMouseEvent, QPainter
-from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
+from qtpy.QtWidgets import QSizePolicy, QToolTip
 
 from ..task import JobRunner, JobSteps
 from .fonts import Drawing
@@ -47,8 +47,8 @@ class PlotView(Drawing):
     clicked = Signal(int, float, float)
     drawn = Signal()  #: a newly rendered plot is shown
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._plot: Plot | None = None
         self._drawn: RenderedPlot | None = None
         self._is_outdated = False  # whether to render again once the current rendering is done
@@ -56,8 +56,7 @@ class PlotView(Drawing):
         self.describe: Callable[[int, float, float], str] = lambda *_: ""
         self.failure = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self._redraw_timer = single_shot_timer(self, self._draw)
-        self._redraw_timer.setInterval(_SETTLE_MS)
+        self._redraw_timer = single_shot_timer(self, self._draw, _SETTLE_MS)
 
     @property
     def axes(self) -> list[Any]:

@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTableView
 
 from ...inspection.reviewing import FIXES
 from ...io.layouts import ending_of
-from ...words import counted, shortened
+from ...words import counted, shortened_apart
 from ..dialogs import ask_save_path
 from ..inspecting import KEYS, ORDERS, InspectionTask
 from .fonts import with_label_font
@@ -85,14 +85,14 @@ class Queue(QWidget):
         self.table.clicked.connect(self._on_row_selected)
         self.progress, self.reasons = wrapped_label(), wrapped_label()
         self.next_button = button("Next  N", "Go to the next unreviewed label (N)")
-        self.order = NarrowList(
+        order = self.order = NarrowList(
             "Next label: the most suspicious, which finds most errors per label; or the one with a score closest "
             "to 0.5, from which the ranking learns most.",
             ORDERS,
         )
-        self.order.setAccessibleName("Next label")
-        self.order.setCurrentIndex(self.order.findData(task.uncertain_first))
-        self.order.currentIndexChanged.connect(self._on_order_chosen)
+        order.setAccessibleName("Next label")
+        order.setCurrentIndex(order.findData(task.uncertain_first))
+        order.currentIndexChanged.connect(lambda _: setattr(task, "uncertain_first", bool(order.currentData())))
         self.right_button = button("Right  K", "This label is right: keep it. The others are ranked again (K)")
         self.wrong_button = button("Wrong  W", "This label is wrong. The others are ranked again (W)")
         self.fix_button = button("Fix  Q", "Correct it, on a copy of the labels (Q)")
@@ -172,9 +172,6 @@ class Queue(QWidget):
         self.fix_button.setToolTip(f"{words.capitalize() or 'Correct it'}, {where} (Q)")
         self.save_button.setEnabled(bool(task.to_save()))
 
-    def _on_order_chosen(self, *_: object) -> None:
-        self._task.uncertain_first = bool(self.order.currentData())
-
     def _on_row_selected(self, *_: object) -> None:
         for chosen in self.table.selectionModel().selectedRows():
             self._task.go_to(chosen.row())
@@ -252,7 +249,7 @@ class QueueModel(QAbstractTableModel):
             return None
         result = self._task.result
         compared = None if result is None else result.comparison
-        side = "" if compared is None else f"{shortened(compared.names[row['image']])} "
+        side = "" if compared is None else f"{shortened_apart(compared.names)[row['image']]} "
         texts = {
             "label": f"{_VERDICT_MARKS[row['mark']]}{side}{row['label'] if row['label'] > 0 else 'none'}",
             "score": f"{row['score']:.2f}",

@@ -122,8 +122,8 @@ class ResultsPanel(QWidget):
 class TruthTable(QWidget):
     """Undulation ∧ scale: 1 = no difference detected, 0 = differs. The case is marked by ►, a frame and bold text."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.case = ""
         self._rows: dict[str, list[QLabel]] = {}
         grid = QGridLayout(self)

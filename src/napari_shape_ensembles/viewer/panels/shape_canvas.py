@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
 from ..._types import Index, Real
 from ...outlines.units import UNIT_SYMBOLS
-from .fonts import Drawing, NamedLine, color_in, elided, painting
+from .fonts import Drawing, NamedLine, color_in, elided_apart, painting
 from .widgets import clear_layout, tip
 
 _MARGIN, _DOT = 10, 4.0  # pixels
@@ -57,8 +57,8 @@ def round_length(longest: float) -> float:
 class ShapeCanvas(Drawing):
     """Overlaid outlines at a common scale, with a scale bar."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.outlines: tuple[StyledOutline, ...] = ()  #: outlines drawn, the last one on top
         self.dots: Real = np.empty((0, 2))  #: (row, column) of marked points
         self._reach, self._columns, self._unit = 1.0, 1, ""
@@ -123,8 +123,8 @@ class TypicalOutlines(ShapeCanvas):
 
     chosen = Signal(int)  #: int: index of the chosen curve into the pooled sample
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.rows: tuple[int, ...] = ()  #: of the outlines that can be chosen, the most typical of each group first
         self.names, self._at = ("", ""), -1
         self._places: list[Real] = []
@@ -162,9 +162,10 @@ class TypicalOutlines(ShapeCanvas):
         room, _ = self._layout()
         metrics = painter.fontMetrics()
         line = QRectF(room.left(), room.bottom(), room.width() / 2, metrics.height() + 4)
-        for place, name in enumerate(self.names):
+        shown = elided_apart(metrics, self.names, [line.width() * _NAME_SHARE] * len(self.names))
+        for place, name in enumerate(shown):
             own = line.translated(place * line.width(), 0)
-            words = f"{SIDE_MARKS['AB'[place]]} {elided(metrics, name, own.width() * _NAME_SHARE)}"
+            words = f"{SIDE_MARKS['AB'[place]]} {name}"
             painter.drawText(own, Qt.AlignmentFlag.AlignCenter if not place else Qt.AlignmentFlag.AlignLeft, words)
 
     def row_at(self, point: QPointF) -> int | None:
@@ -259,8 +260,8 @@ class OutlineButtons(QWidget):
     picked = Signal(int)  #: int: pooled index of the clicked curve
     hovered = Signal(int)  #: int: pooled index of the hovered curve, or -1
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.buttons: list[OutlineButton] = []
 
     def new_button(self, row: int, side: str, group: str, outline: Real, reach: float, size: int = 52) -> OutlineButton:

@@ -27,8 +27,8 @@ class ShapeExplorer(QWidget):
     wants_selected = Signal(object)
     wants_layer = Signal()  #: *Add to viewer* was pressed
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.places: ShapePlaces | None = None  #: shape space of the comparison explored
         self.moved = False  #: whether the user has moved a slider or reassigned its mode
         self.shape: tuple[Real, str] | None = None  #: the outline shown (n, 2), centered, and its caption

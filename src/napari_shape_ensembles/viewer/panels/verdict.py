@@ -13,7 +13,7 @@ from ...comparison.answer import border_words, in_one_line, names_of
 from ...explanation.headline import Headline
 from ...outlines.units import UNIT_SYMBOLS
 from .distributions import paint_labels
-from .fonts import Drawing, color_in, elided
+from .fonts import Drawing, color_in, elided_apart
 from .shape_canvas import TypicalOutlines
 from .widgets import column, headline_label, tip, wrapped_label
 
@@ -91,8 +91,8 @@ def table_html(rows: Sequence[tuple[str, ...]]) -> str:
 class ImageDots(Drawing):
     """Dot plot of the mean of a quantity per image, a line for each group, on a logarithmic axis."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.show_means(({}, {}), "size", "")
 
@@ -134,10 +134,10 @@ class ImageDots(Drawing):
         ink, metrics = self.palette().windowText().color(), self.fontMetrics()
         left = min(max(map(metrics.horizontalAdvance, self._names)) + 10.0, self.width() / 3)
         room = self.width() - left - 10
-        for row, (side, group, own) in enumerate(zip("AB", self._names, self.means, strict=True)):
+        shown = elided_apart(metrics, self._names, [left - 10] * 2)
+        for row, (side, words, own) in enumerate(zip("AB", shown, self.means, strict=True)):
             middle = row * _LINE + _LINE / 2
             painter.setPen(ink)
-            words = elided(metrics, group, left - 10)
             painter.drawText(QRectF(0, row * _LINE, left, _LINE), Qt.AlignmentFlag.AlignVCenter, words)
             painter.drawLine(QPointF(left, middle), QPointF(left + room, middle))
             places = [left + room * (np.log(size) - self._low) / (self._high - self._low) for size in own.values()]

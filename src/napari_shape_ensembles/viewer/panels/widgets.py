@@ -64,8 +64,8 @@ _MEASURED_ROWS = 20  # rows measured to size a table's columns: hundreds would t
 class ScrollColumn(QScrollArea):
     """A vertical scroll area that is always as wide as its contents require."""
 
-    def __init__(self, page: QWidget, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, page: QWidget) -> None:
+        super().__init__()
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # no tab stop: Tab goes to the contents
@@ -125,8 +125,8 @@ class Section(QWidget):
     toggled = Signal(bool)  #: bool: whether it is now expanded
     unfolded: bool
 
-    def __init__(self, title: str, content: QWidget, *, folded: bool = True, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, title: str, content: QWidget, *, folded: bool = True) -> None:
+        super().__init__()
         self._title = title
         self.content = content
         self.heading = QPushButton()
@@ -239,13 +239,14 @@ def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], obje
     return escape
 
 
-def single_shot_timer(owner: QWidget, action: Callable[[], object]) -> QTimer:
-    """Return a single-shot timer that, once started, calls `action` from the event loop.
+def single_shot_timer(owner: QWidget, action: Callable[[], object], milliseconds: int = 0) -> QTimer:
+    """Return a single-shot timer that, once started, calls `action` from the event loop, after so many milliseconds.
 
     It is a child of its owner and deleted with it; `QTimer.singleShot` could fire after the owner is gone.
     """
     timer = QTimer(owner)
     timer.setSingleShot(True)
+    timer.setInterval(milliseconds)
     timer.timeout.connect(action)
     return timer
 
@@ -261,6 +262,18 @@ class NarrowList(QComboBox):
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         for value, words in (choices or {}).items():
             self.addItem(words, value)
+
+    def offer(self, entries: Sequence[tuple[Any, str]], chosen: Any) -> None:
+        """Offer these values, each with its text, and show the chosen one, if any, without emitting signals.
+
+        Unchanged entries are left alone: a combo box must not be filled during its own signal.
+        """
+        with QSignalBlocker(self):
+            if list(entries) != [(self.itemData(row), self.itemText(row)) for row in range(self.count())]:
+                self.clear()
+                for value, words in entries:
+                    self.addItem(words, value)
+            self.setCurrentIndex(next((row for row, (value, _) in enumerate(entries) if value == chosen), -1))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the combo box with elided text; Qt would clip it."""
@@ -296,8 +309,8 @@ def pass_wheel(control: QWidget) -> None:
 class SteadyTabs(QTabWidget):
     """A tab widget that ignores the wheel and is a single tab stop."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setTabBar(bar := _SteadyBar())
         bar.setAccessibleName("Tabs")
         self.setFocusProxy(None)  # the tab bar takes the focus itself
@@ -317,8 +330,8 @@ class WrappedLabel(QLabel):
     blue is unreadable in the dark theme.
     """
 
-    def __init__(self, text: str = "", parent: QWidget | None = None, *, rich: bool = False) -> None:
-        super().__init__(parent)
+    def __init__(self, text: str = "", *, rich: bool = False) -> None:
+        super().__init__()
         self._text = ""
         self.setTextFormat(Qt.TextFormat.RichText if rich else Qt.TextFormat.PlainText)
         self.setWordWrap(True)
