@@ -487,7 +487,9 @@ def design_from_names(names: Sequence[str], pattern: str = "{group}_{replicate}_
         stem = re.sub(r"\.[A-Za-z]\w*$", "", re.split(r"[/\\]", str(name))[-1])
         match = re.fullmatch(expression, stem)
         if match is None:
-            raise ValueError(f"{stem!r} does not fit the pattern {pattern!r}")
+            raise ValueError(
+                f"{stem!r} does not fit the pattern {pattern!r}: rename it, leave it out, or give a design table"
+            )
         if (other := re.fullmatch(expression.replace("+?", "+"), stem)).groups() != match.groups():  # type: ignore[union-attr]
             raise ValueError(
                 f"{stem!r} fits the pattern {pattern!r} in several ways, such as {_told(match)} and {_told(other)}: "
