@@ -117,7 +117,7 @@ def test_a_design_from_file_names():
     table = design_from_names(["x/ctrl_m3_f02.tif", "drug_m1_f01.ome.tif"], "{group}_{replicate}_{}")
     assert table.columns.tolist() == ["image", "group", "replicate"]
     assert table["replicate"].tolist() == ["m3", "m1"]
-    with pytest.raises(ValueError, match="'ctrl' does not fit the pattern .*: rename it, leave it out, or give a design table"):
+    with pytest.raises(ValueError, match=r"'ctrl' does not fit the pattern .* or give a design table"):
         design_from_names(["ctrl.tif"])
     for pattern in ("group", "{group}_{group}"):
         with pytest.raises(ValueError, match="name each column once"):
