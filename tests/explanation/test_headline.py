@@ -152,20 +152,24 @@ def test_an_inconclusive_result_states_the_reason():
 @pytest.mark.parametrize(
     ("images", "changes", "words"),
     [
-        (3, {}, "p-values from a small-sample t-test of the means of images, which are assumed to be roughly Gaussian"),
-        (9, {}, "p-values from 24999 random permutations of whole images, each at a level"),
-        (1, {}, "p-values from 199 random permutations of single outlines, each at a level"),
+        (
+            3,
+            {},
+            "by the test of Läuter, Glimm and Kropf (1998), a small-sample t-test of the means of images",
+        ),
+        (9, {}, "p-values from 24999 random permutations of whole images. Each was tested at"),
+        (1, {}, "p-values from 199 random permutations of single outlines. Each was tested at"),
         (
             20,
             {"permute": "curves", "bins": 100},
-            "p-values from 199 random permutations of random bins of 4 outlines, each at",
+            "p-values from 199 random permutations of random bins of 4 outlines. Each was tested at",
         ),
         (
             1,
             {"approximate_above": 10},
-            "p-values from 199 random permutations of single outlines (kernel projected on 512 of 20 points), each at",
+            "p-values from 199 random permutations of single outlines (kernel projected on 512 of 20 points). Each was",
         ),
-        (1, {"null": "gamma"}, "p-values from a null approximated by a gamma distribution, each at a level"),
+        (1, {"null": "gamma"}, "p-values from a null approximated by a gamma distribution. Each was tested at"),
     ],
 )
 def test_text_for_a_paper_states_the_basis_of_p_values(images, changes, words):

@@ -444,3 +444,21 @@ def test_smoothing_again_equals_filtering_a_fine_mask(sigma):
     level = gaussian_filter(mask.astype(float), 20 * np.array(sigma))
     expected = max(find_contours(level, 0.5), key=len) * 0.05 + corner
     assert cKDTree(expected).query(smoothed)[0].max() < 0.05
+
+
+def test_corners_on_whole_pixels_are_compared_with_exact_ones_at_whole_pixels():
+    """A grid is found in the corners of many outlines: exact rectangles differed from those in every draw."""
+    rng = np.random.default_rng(0)
+
+    def rectangles():
+        sides, turns = rng.uniform(30, 60, (60, 2)), rng.uniform(0, 2 * np.pi, 60)
+        corners = np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]]) / 2 * sides[:, None]
+        turned = [[[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]] for turn in turns]
+        return list(corners @ np.array(turned) + rng.uniform(0, 100, (60, 1, 2)))
+
+    whole, exact = Ensemble([np.round(one) for one in rectangles()]), Ensemble(rectangles())
+    assert (precision_of(whole).step == 1).all()
+    assert np.isinf(precision_of(whole).vertices).all()
+    result = compare(exact, whole, QUICK)
+    assert not result.undulation.rejected
+    assert "brought to the coarser precision" in " ".join(result.warnings)

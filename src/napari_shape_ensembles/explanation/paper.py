@@ -40,6 +40,8 @@ _SIZE = (
     "Size is the geometric mean of the RMS extents of an outline along its two principal axes (the standard deviations "
     "of its landmarks), and elongation their ratio."
 )
+_MMD = "the maximum mean discrepancy (Gretton et al. 2012)"
+_LAUTER = "the test of Läuter, Glimm and Kropf (1998)"
 # Ratios that are not those of geometric means, by what sentences call them.
 _OTHER_RATIOS = {
     "mean area": "for areas of arithmetic means",
@@ -143,9 +145,8 @@ def methods(
         said.append(f"The result is given despite faults of the outlines: {'; '.join(faults)}.")
     said.append(_coordinates(settings, result.space.rank_))
     said.append(
-        f"Both were compared by the maximum mean discrepancy (Gretton et al. 2012), with p-values from "
-        f"{_null(result)}, each at a level of {settings.test_level:g}, so that the result has a level of "
-        f"{settings.significance:g} (seed {settings.seed}).{_combination(result)}"
+        f"Form and scale were compared by {_test_of(result)}. Each was tested at a level of {settings.test_level:g}, "
+        f"so that the result has a level of {settings.significance:g} (seed {settings.seed}).{_combination(result)}"
     )
     said += [_SIZE, *filter(None, [weights_in_words(result.size_factors)])]
     if has_ratios := "times" in known.sentence:
@@ -234,11 +235,11 @@ def _tests_of(result: Experiment) -> list[str]:
     units = [words for name, words in _PERMUTED.items() if (table["permuted"] == name).any()]
     blocks = " within blocks" if design.blocks is not None else ""
     said = (
-        f"Groups were compared by the maximum mean discrepancy (Gretton et al. 2012), with p-values from "
-        f"{settings.permutations} permutations, or all if there are fewer, of {listed(units) or 'replicates'}{blocks}"
+        f"Groups were compared by {_MMD}, with p-values from {settings.permutations} permutations, or all if there are "
+        f"fewer, of {listed(units) or 'replicates'}{blocks}"
     )
     if (table["decided_by"] == SMALL_SAMPLE).any():
-        said += ", or from the small-sample test where so few replicates cannot reach the level by permutation"
+        said += f"; where so few replicates cannot reach the level by permutation, by {_LAUTER}"
     against = f"all groups with {design.control}" if design.control else "all pairs of groups"
     how = "the false discovery rate (Benjamini and Hochberg)"
     if result.correction == "family":
@@ -276,8 +277,14 @@ def _pixels(images: Sequence[Ensemble]) -> str:
     return f"Outlines were compared at pixels of {height:g} × {width:g} {unit}."
 
 
+def _test_of(result: Comparison) -> str:
+    """Describe the test, and what its p-values are based on."""
+    if result.decided_by == SMALL_SAMPLE:
+        return f"{_LAUTER}, a {result.undulation.approximation}"
+    return f"{_MMD}, with p-values from {_null(result)}"
+
+
 def _null(result: Comparison) -> str:
-    """Describe what the p-values are based on."""
     test, (a, b) = result.undulation, result.image_counts
     if not len(test.null):
         return f"a {test.approximation}"

@@ -24,7 +24,7 @@ from .tracing import TRUNCATE_SIGMAS, blur
 # Precisions within this factor count as equal.
 _TOLERANCE = 1.1
 # Outlines of fewer vertices are polygons clicked by hand, unless their vertices are as dense as pixels; those of fewer
-# than the second number are corners, and stay as they are.
+# than the second number are corners, all of which are kept.
 _MIN_TRACED_VERTICES, MIN_CLICKED_VERTICES = 60, 8
 # Vertices closer than this many steps of their grid follow the boundary of pixels, as do polygons with this share of
 # their edges along rows, columns and diagonals.
@@ -135,11 +135,10 @@ def precision_of(ensemble: Ensemble) -> Precision:
     if "outline_smoothing" in ensemble.tracing:
         traced = ~unknown
     chain = spacing <= _MAX_CHAIN_SPACING * step.max(axis=1)
-    chain = step.any(axis=1) & (chain | (_aligned(ensemble, step) >= _MIN_ALIGNED))
+    chain = step.any(axis=1) & (chain | (_aligned(ensemble, step) >= _MIN_ALIGNED)) & (counts >= MIN_CLICKED_VERTICES)
     smoothing = pixel * _smoothing(ensemble)
     pixel = np.where(traced[:, None], pixel, np.where(chain[:, None], step, 0))
     drawn = ~traced & ~chain & ((counts < _MIN_TRACED_VERTICES) | step.any(axis=1))
-    drawn &= counts >= MIN_CLICKED_VERTICES
     held = size[:, None] >= _MAX_ACROSS * np.stack([pixel, step])
     pixel, step = np.where(held, 0, np.stack([pixel, step]))
     return Precision(
@@ -147,7 +146,7 @@ def precision_of(ensemble: Ensemble) -> Precision:
         pixel,
         np.where(traced[:, None] & pixel.any(axis=1, keepdims=True), smoothing, 0),
         np.where(drawn[:, None], step, 0),
-        np.where(drawn, counts, np.inf),
+        np.where(drawn & (counts >= MIN_CLICKED_VERTICES), counts, np.inf),
     )
 
 
@@ -192,7 +191,8 @@ def _grids(ensemble: Ensemble) -> Real:
     for image in dict.fromkeys(images.tolist()):
         own = images == image
         first = ensemble.curves[int(np.argmax(own))]
-        if _grid_step(first - first[0]).all():  # nearly always decided by one outline
+        # Nearly always decided by one outline, if it has enough vertices.
+        if len(first) <= _MIN_GRID_PLACES or _grid_step(first - first[0]).all():
             counts = np.diff(offsets)
             away = ensemble.vertices - np.repeat(ensemble.vertices[offsets[:-1]], counts, axis=0)
             step = _grid_step(away[np.repeat(own, counts)])
