@@ -1,7 +1,7 @@
 """Walks through the bench with real mouse and keyboard events: counts clicks, waits, words and visible controls.
 
 Needs xdotool and a screen, possibly virtual as by ``xvfb-run -s "-screen 0 1280x800x24"``; run as
-``python benchmarks/walk.py powder|keys|groups|replicates|single|mask|many [--out FOLDER]``:
+``python benchmarks/walk.py powder|keys|groups|replicates|single|mask|many [--theme light] [--out FOLDER]``:
 
 - ``powder``: two images of 1.6 megapixels, to a folder for a paper; ``keys``: by keyboard only, from napari's menu;
 - ``replicates``: three images of each of two groups, grouped by their names; ``groups``: of each of three groups;
@@ -47,6 +47,7 @@ from screenshots import fields
 
 PLUGIN = "napari-shape-ensembles"
 CONTROLS = (QAbstractButton, QComboBox, QAbstractSpinBox, QSlider, QLineEdit)
+REACTION = 250  # time from seeing a control to clicking on it, in milliseconds
 LONG = 0.5  # minimum wait in seconds that counts as one
 
 
@@ -76,9 +77,18 @@ class Walk:
             area.ensureWidgetVisible(widget)
             self.loop(50)
             self.scrolls += 1
-        where = widget.mapToGlobal(widget.rect().center())
         self.clicks += 1
-        self.act(words, until, "mousemove", where.x(), where.y(), "click", 1)
+        self.aim(widget)
+        self.act(words, until, "click", 1)
+
+    def aim(self, widget):
+        """Move the pointer to the center of a widget, again if the page has moved it meanwhile, as a person would."""
+        where = None
+        while where != (where := widget.mapToGlobal(widget.rect().center())) or not widget.isEnabled():
+            subprocess.run(["xdotool", "mousemove", str(where.x()), str(where.y())], check=True)
+            self.loop(REACTION)
+            if (now := widget.mapToGlobal(widget.rect().center())) != where:
+                print(f"    the page moved under the pointer, by {(now - where).x()}, {(now - where).y()} pixels")
 
     def key(self, keys, until=lambda: True, words=""):
         """Press keys in the window, and wait for a condition."""
@@ -276,11 +286,13 @@ def main():
     """Walk, and summarize."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("walk", choices=WALKS)
+    parser.add_argument("--theme", choices=("dark", "light"), default="dark", help="napari's theme")
     parser.add_argument("--out", type=Path, help="folder for a picture after each action")
     options = parser.parse_args()
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
     viewer = napari.Viewer(title="Shape ensembles")
+    viewer.theme = options.theme
     viewer.window.resize(1280, 800)
     images, actions = WALKS[options.walk]
     images(viewer)

@@ -131,6 +131,8 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
         assert all("small" not in name for name in own[0, 1]), own
     assert session.comparison.unsaved
 
+    assert answer.paper.isVisibleTo(answer)
+    assert not answer.scroll.isAncestorOf(answer.paper)  # where contents that arrive later would move it
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
     press(answer.paper, qtbot)
     wait_until_idle(session.comparison, qtbot)

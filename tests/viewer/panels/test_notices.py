@@ -3,10 +3,14 @@
 from types import SimpleNamespace
 
 import pytest
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtGui import QCursor
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QPushButton
 
 from docks import exclude, press
 from napari_shape_ensembles.viewer.comparing import Outcome
-from napari_shape_ensembles.viewer.panels.widgets import Notice, excluded_notice
+from napari_shape_ensembles.viewer.panels.widgets import Notice, ScrollColumn, column, excluded_notice
 
 
 @pytest.mark.parametrize("kind", [excluded_notice, lambda: Notice("Undo", "Show the previous result again")])
@@ -58,3 +62,30 @@ def test_excluded_curves_are_counted(bare_dock, count, words):
     assert words in bare_dock.excluded.label.text()
     bare_dock.excluded.button.click()
     assert bare_dock.excluded.isHidden()
+
+
+def test_a_click_never_hits_what_a_late_notice_has_moved_under_the_pointer(qtbot):
+    notice, first, second = Notice("Undo", "Undo"), QPushButton("first"), QPushButton("second")
+    area = ScrollColumn(page := column(notice, first, second))
+    page.layout().addStretch()
+    qtbot.addWidget(area)
+    area.resize(400, 300)
+    area.show()
+    qtbot.waitExposed(area)
+    notice.setFixedHeight(second.y() - first.y() - page.layout().spacing())
+    clicked = []
+    first.clicked.connect(lambda: clicked.append("first"))
+    second.clicked.connect(lambda: clicked.append("second"))
+
+    def click():  # as by the mouse, on whatever is there now
+        QTest.mouseClick(area.windowHandle(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, place)
+
+    place = second.mapTo(area, second.rect().center())
+    QCursor.setPos(area.mapToGlobal(place))
+    click()
+    notice.set_message("arrives late")
+    qtbot.waitUntil(lambda: first.mapTo(area, QPoint()).y() <= place.y() <= first.mapTo(area, QPoint(0, 99)).y())
+    click()
+    assert clicked == ["second"]
+    qtbot.waitUntil(lambda: click() or len(clicked) > 1)  # once it is at rest
+    assert clicked == ["second", "first"]

@@ -97,9 +97,10 @@ class AnswerPage(TaskPage):
         state = self.reason, self.step, self.progress, self.stale, *notices
         # Messages about files stay visible, outside of collapsed sections and even without a result.
         self.pair = PairChoice(self)
-        of_pair = self.pair, self.suspects, self.verdict, self.checks, self.row, self.color_by, self.paper, self.numbers
+        of_pair = self.pair, self.suspects, self.verdict, self.checks, self.row, self.color_by, self.numbers
         parts = results.message, self._place_of_groups, *of_pair, self.of_reference, self.settings
         self.scroll = scrolling(self, self.buttons(), *state, *parts)
+        self.layout().addWidget(self.paper)  # below: what arrives on the page later must not move it
         self.bind(self.settings_form, "settings")
         self.link(task.message_posted, results.show_note)
         self.link(task.recolored, self.show_result)

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from qtpy.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSignalBlocker, QSize, Qt, QTimer, Signal
-from qtpy.QtGui import QKeyEvent, QKeySequence, QPaintEvent, QPalette, QResizeEvent, QShortcut, QWheelEvent
+from qtpy.QtGui import QCursor, QKeyEvent, QKeySequence, QPaintEvent, QPalette, QResizeEvent, QShortcut, QWheelEvent
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -48,6 +48,7 @@ _MAX_PART_LETTERS = 16
 _MIN_LETTERS = 8  # minimum contents length of a combo box
 _HEADLINE_SCALE = 1.15  # font size of the main sentence of a page, relative to other labels
 _INITIAL_WIDTH_PX = 370  # initial width of a dock, in pixels
+_REST_MS = 400  # time for which a control that has moved under the pointer takes no clicks, in ms
 _TEXT_PADDING_PX = 4  # padding of a combo box's text, in pixels
 #: Style sheet of a focus frame, which napari's theme draws for text inputs only; the purple has a contrast of at least
 #: 3:1 with the background of both themes. With a frame, buttons have less padding, so that it does not cut their text:
@@ -62,7 +63,10 @@ _MEASURED_ROWS = 20  # rows measured to size a table's columns: hundreds would t
 
 
 class ScrollColumn(QScrollArea):
-    """A vertical scroll area that is always as wide as its contents require."""
+    """A vertical scroll area that is always as wide as its contents require.
+
+    Contents that arrive late move what is below them: a click that was meant for what was there before does nothing.
+    """
 
     def __init__(self, page: QWidget) -> None:
         super().__init__()
@@ -73,6 +77,9 @@ class ScrollColumn(QScrollArea):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.setWidget(page)
         page.installEventFilter(self)
+        for part in page.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            part.installEventFilter(self)
+        self._rest_timer = single_shot_timer(self, self._take_clicks, _REST_MS)
         # Fit again once the nested layouts are updated: until then their size hints are out of date.
         self._fit_timer = single_shot_timer(self, self.fit)
         self._part = page
@@ -93,11 +100,18 @@ class ScrollColumn(QScrollArea):
             self.ensureWidgetVisible(self._part)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Refit when the size hint of the page may have changed."""
-        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.StyleChange):
+        """Refit when the size hint of the page may have changed, and notice parts that move under the pointer."""
+        page = self.widget()
+        if watched is page and event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.StyleChange):
             self.fit()
             self._fit_timer.start()
+        elif watched is not page and event.type() == QEvent.Type.Move and _is_under_pointer(watched):
+            page.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            self._rest_timer.start()
         return super().eventFilter(watched, event)
+
+    def _take_clicks(self) -> None:
+        self.widget().setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, False)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -117,6 +131,11 @@ class ScrollColumn(QScrollArea):
         height = max(page.layout().totalHeightForWidth(max(self.viewport().width(), width - bar)), 0)
         if height != page.minimumHeight():
             page.setMinimumHeight(height)
+
+
+def _is_under_pointer(part: QObject) -> bool:
+    """Whether a visible widget contains the pointer."""
+    return isinstance(part, QWidget) and part.isVisible() and part.rect().contains(part.mapFromGlobal(QCursor.pos()))
 
 
 class Section(QWidget):
