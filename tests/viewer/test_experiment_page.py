@@ -100,7 +100,14 @@ def test_a_screen_is_read_from_files_and_a_well_opened(model, plate, qtbot, monk
     events = model.layers.events
     for event in (events.begin_batch, events.inserted, events.removed, events.end_batch):
         event.connect(lambda event: told.append(event.type))
-    page.groups.table.cellDoubleClicked.emit(0, 0)
+    table = page.groups.table
+    table.setFixedSize(343, 200)  # as in a dock of the initial width
+    table.grab()
+    for place in (0, 2, 3, 4, 5):  # the words of the row are written in two lines
+        needed = table.sizeHintForColumn(place), table.horizontalHeader().sectionSizeHint(place)
+        assert table.columnWidth(place) >= max(needed)
+    assert table.horizontalHeader().length() <= table.viewport().width()
+    table.cellDoubleClicked.emit(0, 0)
     wait_until_idle(session.comparison, qtbot)
     layers_changed = ["removed", "removed", "inserted"]
     # The canvas is laid out once; the batch is announced again before its end, for CanvasContext.

@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import Any
 
 from qtpy.QtCore import QSignalBlocker, Qt
-from qtpy.QtWidgets import QListWidget, QListWidgetItem, QSizePolicy, QWidget
+from qtpy.QtWidgets import QHeaderView, QListWidget, QListWidgetItem, QSizePolicy, QWidget
 
 from ...comparison.design import GROUP, RequestedTests
 from ..dialogs import Dialogs
@@ -40,7 +40,11 @@ class GroupsPanel(QWidget):
         font = self.sentences.font()
         font.setBold(True)
         self.sentences.setFont(font)
-        self.table = PickTable("contrast", "row", "p form", "p scale", "size", "elongation")
+        self.table = PickTable("contrast", "row", "p\nform", "p\nscale", "size", "elon-\ngation")
+        # In a dock of the initial width numbers are whole, and the words of the row take two lines.
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
         self.table.setMinimumHeight(120)
         self.table.setAccessibleName("Contrasts")
         self.table.setToolTip(
@@ -103,6 +107,7 @@ class GroupsPanel(QWidget):
             for label, sentences in texts:
                 label.setText("\n".join(sentences).replace("p = ", "p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))
             self.notes.setText("\n".join(f"⚠ {note}" for note in answer.notes))
+            self.table.verticalHeader().setDefaultSectionSize(2 * self.table.fontMetrics().lineSpacing() + 6)
             self.table.show_rows(answer.rows)
             self._figures = answer.figures
             self.figure.offer([(name, name) for name in self._figures], next(iter(self._figures), None))
