@@ -1,7 +1,7 @@
 """Compiled loops: numba turns the innermost loops into machine code, once per installation.
 
 A subpackage keeps its loops in a module `kernels`, which is imported only by `kernels` here, as importing numba takes
-half a second. Compiling takes about 85 s of processor time, in a process of its own: the calling program stays
+half a second. Compiling takes about 70 s of processor time, in a process of its own: the calling program stays
 responsive meanwhile, and can stop waiting. One process at a time fills the cache, in a folder that is created
 atomically: numba's cache is corrupted permanently if two processes fill it at once (numba/numba#10128).
 """
