@@ -406,9 +406,9 @@ def spread_ratios(
     the ratio is tested: it covers as well, and the interval excludes 1 where the test rejects. Over images: of the
     geometric means of the deviations within images. NaN if a sample, or an image, has a single curve.
     """
-    if image is None and min(first, len(logarithms) - first) < 2:
-        return np.full((3, logarithms.shape[1]), np.nan)
     if image is None:
+        if min(first, len(logarithms) - first) < 2:
+            return np.full((3, logarithms.shape[1]), np.nan)
         return np.stack(
             [spread_ratio(logarithms, first, weights), *spread_interval(logarithms, first, counts, weights, quantile)]
         )

@@ -134,7 +134,8 @@ def log_deviations(points: Real) -> Real:
     """Logarithms of the distances of points (n, d) from their geometric median, whose mean is the spread, (n,).
 
     To every one its influence on the mean by way of the median is added (Hampel 1974), which sums to zero: so their
-    standard error includes that of the median, without which intervals of skewed points hold the true spread in 0.92.
+    standard error includes that of the median, without which 95 % intervals hold the true spread in 0.93 of pairs
+    (`benchmarks/sentences.py --coverage 1000`).
 
     Parameters
     ----------
