@@ -92,9 +92,9 @@ def covered(draws, first):
     shares = {name: f"{share:.3f}" for name, share in zip(names, inside.mean(axis=0), strict=True)}
     among = (inside & named).sum(axis=0)
     return [
-        printed(intervals="of all pairs", pairs=draws, **shares),
+        printed(intervals="all", pairs=draws, **shares),
         printed(
-            intervals="of pairs in which the quantity is named",
+            intervals="where named",
             pairs="",
             **{n: f"{k} of {of}" for n, k, of in zip(names, among, named.sum(axis=0), strict=True)},
         ),
