@@ -462,3 +462,23 @@ def test_corners_on_whole_pixels_are_compared_with_exact_ones_at_whole_pixels():
     result = compare(exact, whole, QUICK)
     assert not result.undulation.rejected
     assert "brought to the coarser precision" in " ".join(result.warnings)
+
+
+@pytest.mark.parametrize("unit", [0.1, 0.325, 0.0073])
+@pytest.mark.parametrize("kind", ["masks", "polygons"])
+def test_outlines_at_one_precision_do_not_depend_on_the_unit(kind, unit):
+    """Multiples of a unit have rounding errors: of centers on a boundary, and of sizes that are equal otherwise."""
+    small = [np.round(curve) for curve in circles(30, 400)]
+    large = [np.round(1.5 * curve) for curve in circles(30, 400, seed=1)]
+    if kind == "polygons":  # each twice, so that sizes and numbers of vertices are equal
+        large = [curve[:: 40 if place % 2 else 20] for place, curve in enumerate(small)]
+        large += [curve + 100 for curve in large]
+        small = [curve[::20] for curve in small]
+    _, (first, second), note = at_one_precision([[Ensemble(small)], [Ensemble(large)]])
+    assert note
+    scaled = [[Ensemble([unit * curve for curve in curves])] for curves in (small, large)]
+    _, again, same = at_one_precision(scaled)
+    assert same == note
+    for (one,), (other,) in zip((first, second), again, strict=True):
+        for a, b in zip(one.curves, other.curves, strict=True):
+            np.testing.assert_allclose(b / unit, a, atol=1e-6)

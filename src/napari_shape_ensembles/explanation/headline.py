@@ -66,7 +66,7 @@ def headline(result: Comparison) -> Headline:
     >>> a, b = samples.powder_outlines().ensembles()
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> headline(result).sentence
-    'Size or elongation differs, but no single quantity can be named. No difference in form was detected.'
+    'The distribution of size differs, but no single quantity can be named. No difference in form was detected.'
     """
     measured = quantities_of(result)
     named = [one for names in answer.named(result).values() for one in names if one in measured]

@@ -33,6 +33,8 @@ _MAX_CHAIN_SPACING, _MIN_ALIGNED = 1.5, 0.95
 _MAX_ACROSS, _MIN_ACROSS = 310.0, 4.0
 # A grid is found where there are so many different coordinates, all multiples of a step but for this share of it.
 _MIN_GRID_PLACES, _GRID_ERROR = 8, 0.02
+# Distance from multiples of half a pixel that is rounding, in pixels.
+_ROUNDING = 1e-6
 # Least simulated smoothing, relative to the simulated pixels.
 _LEAST_SMOOTHING = 0.5
 # Simulated pixels are turned by half the angle between rows and diagonals: parts of an outline that its first pixels
@@ -261,7 +263,7 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     # Vertices on whole pixels are a mask, which is traced with its own pixels first: steps would beat with others.
     edges = retraced & own.pixel.all(axis=1) & ~own.smoothing.any(axis=1)
     rows = np.flatnonzero(edges)
-    replace(rows, traced_again([curves[row] for row in rows], own.pixel[rows], np.ones(2)))
+    replace(rows, traced_again([curves[row] for row in rows], own.pixel[rows], np.ones(2), error=_GRID_ERROR))
     own = own._replace(smoothing=np.where(edges[:, None], own.pixel, own.smoothing))
     inner = own.along(axes)
     rows = np.flatnonzero(retraced & _coarser(wanted, inner).any(axis=1))
@@ -410,22 +412,30 @@ def _simulated(
     return _retraced(curves, side, np.where(turned, _TURN, 0), parts, weight, np.stack([first, width]))
 
 
-def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real | None]:
+def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real, *, error: float = _ROUNDING) -> list[Real | None]:
     """Rasterize outlines at pixels of their own (N, 2), smooth them by sigma (2,) of these pixels, and trace them.
 
-    None for an outline that vanishes.
+    Coordinates are multiples of half a pixel but for an `error`, or anything else. None for an outline that vanishes.
     """
     one = np.ones(len(curves))
     width = sigma * one[:, None]
-    return _retraced(curves, pixel, 0 * one, one.astype(np.int64), one, np.stack([0 * width, width]))
+    filters = np.stack([0 * width, width])
+    return _retraced(curves, pixel, 0 * one, one.astype(np.int64), one, filters, error=error)
 
 
 def _retraced(
-    curves: Sequence[Real], side: Real, angle: Real, parts: Index, weight: Real, sigma: Real
+    curves: Sequence[Real],
+    side: Real,
+    angle: Real,
+    parts: Index,
+    weight: Real,
+    sigma: Real,
+    *,
+    error: float = _ROUNDING,
 ) -> list[Real | None]:
     """Trace outlines again from pixels with sides (N, 2), turned by an angle (N,), with filters (2, N, 2).
 
-    See `kernels.retrace`.
+    See `kernels.retrace`. Whether a pixel with its center on an outline is in it does not depend on rounding `error`.
     """
     turn = np.exp(1j * angle)
     radius = np.ceil(TRUNCATE_SIGMAS * sigma).astype(np.int64)
@@ -434,6 +444,8 @@ def _retraced(
     def trace(block: slice) -> list[Real | None]:
         counts = [len(curve) for curve in curves[block]]
         scaled = np.concatenate(curves[block]) / np.repeat(side[block], counts, axis=0)
+        halves = np.rint(2 * scaled) / 2
+        scaled = np.where(np.abs(scaled - halves) < error, halves, scaled)
         turned = scaled.view(np.complex128)[:, 0] * np.repeat(turn[block].conj(), counts)
         offsets = np.cumsum([0, *counts], dtype=np.int64)
         filters = [np.ascontiguousarray(of[:, block]) for of in (sigma, radius)]
