@@ -226,6 +226,23 @@ def test_clicked_polygons_are_thinned_rank_by_rank():
     assert all(np.isin(a[i], dense[i]).all() for i in range(40))
 
 
+@pytest.mark.parametrize("count", [37, 40, 45])
+def test_polygons_are_thinned_to_the_same_vertices_from_any_start_and_in_any_direction(count):
+    curves = circles(30, count)
+    mixed = Ensemble([curve[::2] if place % 2 else curve for place, curve in enumerate(circles(30, 40, seed=1))])
+
+    def thinned(of):
+        _, ((found,), _), _ = at_one_precision([[Ensemble(of)], [mixed]])
+        return [{tuple(vertex) for vertex in curve} for curve in found.curves]
+
+    expected = thinned(curves)
+    assert min(map(len, expected)) < count - 10
+    assert thinned([np.roll(curve, 7, axis=0) for curve in curves]) == expected
+    assert thinned([curve[::-1] for curve in curves]) == expected
+    mirrored = thinned([curve * [1, -1] for curve in curves])
+    assert [{(row, -column) for row, column in curve} for curve in mirrored] == expected
+
+
 def test_equal_precision_changes_nothing():
     whole = [Ensemble([np.round(curve) for curve in circles(20, 40, seed=seed)]) for seed in (0, 1)]
     clicked = [Ensemble(circles(20, 30, seed=seed)) for seed in (0, 1)]

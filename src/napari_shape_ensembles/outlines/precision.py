@@ -364,10 +364,15 @@ def without_small(ensemble: Ensemble, pixel: Sequence[float] | Real, among: Mask
 
 
 def _thinned(curve: Real, count: int) -> Real:
-    """Equally many of the vertices of a polygon between those kept, from the one farthest from their middle."""
-    first = int(np.square(curve - curve.mean(axis=0)).sum(axis=1).argmax())
-    kept = np.rint(np.arange(count) * len(curve) / count).astype(np.intp)
-    return curve[np.sort((first + kept) % len(curve))]
+    """Equally many of the vertices of a polygon between those kept, from the one farthest from their middle.
+
+    Of two vertices in the middle of such a gap the farther one, so that the direction of traversal does not matter.
+    """
+    away = np.square(curve - curve.mean(axis=0)).sum(axis=1)
+    first, places = int(away.argmax()), 2 * len(curve) * np.arange(count)
+    up, down = (first + (places + count) // (2 * count), first - (count - places) // (2 * count))
+    up, down = up % len(curve), down % len(curve)
+    return curve[np.sort(np.where(away[up] > away[down], up, down))]
 
 
 def _along_grid(curves: Sequence[Real], pixel: Real, smoothing: Real) -> Mask:
