@@ -126,7 +126,8 @@ def remark(found):
         row = expected_row(swap, found["case"])
         said.append(
             f"With the form of {swap['form']} and the scale of {swap['scale']}, compared with {swap['against']}, the "
-            f"row is {swap['case']}, expected {row}, and {' and '.join(swap['found']) or 'nothing'} {'differ' if len(swap['found']) > 1 else 'differs'}, expected "
+            f"row is {swap['case']}, expected {row}, and {' and '.join(swap['found']) or 'nothing'} "
+            f"{'differ' if len(swap['found']) > 1 else 'differs'}, expected "
             f"{' and '.join(swap['expected']) or 'nothing'}: the exchange failed here, or there are too few curves."
         )
     if found["within"]["pairs"]:
