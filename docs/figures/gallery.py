@@ -24,8 +24,8 @@ LEVEL = 0.01
 GALLERY = """# Gallery of real pairs
 
 Real images, compared with the defaults and explained by `explain`; this page is generated, remarks included. The curves
-shown are those most typical of one side and not of the other. Form and scale are then exchanged between the two sides
-(`resynthesis`): the new curves should differ from the other ones in what was exchanged, and in nothing else.
+shown are those most typical of one side and not of the other. Form and scale are then exchanged
+(`resynthesis`): new curves should differ in what was exchanged only.
 """
 PUT_IN = {
     simulated_fields: "nothing",
