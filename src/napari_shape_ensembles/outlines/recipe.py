@@ -292,6 +292,15 @@ class Recipe:
         needs={"method": (*_THRESHOLDS, "boundaries"), "split_touching": ("distance", "intensity")},
         expert=True,
     )
+    refine: bool = parameter(
+        False,
+        "Learn from the 20 objects of the method that look best what objects look like, and find all of them anew by "
+        "that, as if these were painted. Of images with fewer than 6 whole objects, those of the method are kept.",
+        label="Refine by learning",
+        group=_CLEAN,
+        needs={"method": _THRESHOLDS},
+        expert=True,
+    )
     largest: bool = parameter(
         False,
         "Keep only the largest object of each image; for images of a single object, such as an otolith or a leaf.",
