@@ -121,8 +121,8 @@ _GOOD = 0.8
 _MAX_REFINED_PX = 4_000_000
 # ... by learning from this many that look best, or from as many as there are, but not from fewer.
 _EXAMPLES, _MIN_EXAMPLES = 20, 6
-# Below this, it is doubtful: of 88 images of kinds left out of both regressions, 2 of 60 with an F1 of 0.7 or more, and
-# all 13 with less than 0.5.
+# Below this, it is doubtful: of 88 images 4 of 68 in which the first proposal has an F1 of 0.7 or more, and all 6 with
+# less than 0.5.
 _DOUBTFUL = 0.65
 # Lead of the best recipe for bright objects over the best for dark ones, or the reverse, from which an image shows one
 # kind: 0.3 to 0.7 in nine of ten images of the shared data, 0.14 in one.
@@ -142,14 +142,14 @@ class Proposal:
     score : float
         The higher the better, averaged over the images; comparable between proposals for the same images only.
     measures : mapping of str to float
-        Terms of the score, averaged over the images in which it finds something: `closed`, the fraction of the objects'
-        area that does not touch the border; `covered`, the fraction of the image that objects cover; `round`, mean
-        circularity; `specks`, the fraction of objects below 60 pixels; `largest`, the fraction of their area in the
-        largest one; `uneven`, the mean standard deviation of the ranks of the gray levels within an object;
+        Terms of the score, averaged over the images in which it finds something, not refined: `closed`, the fraction of
+        the objects' area that does not touch the border; `covered`, the fraction of the image that objects cover;
+        `round`, mean circularity; `specks`, the fraction of objects below 60 pixels; `largest`, the fraction of their
+        area in the largest one; `uneven`, the mean standard deviation of the ranks of the gray levels within an object;
         `repeatable`, the agreement (F1) of its objects with those of the other recipes, weighted towards recipes whose
         outlines follow stronger edges.
     labels : (rows, columns) int32 array
-        The objects in the thumbnail.
+        The objects in the thumbnail; of a color image, refined by its gray levels.
     thumbnail : (rows, columns) array
         The part of the image that was tried, in gray.
     finds : tuple of bool

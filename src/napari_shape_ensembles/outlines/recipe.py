@@ -70,7 +70,7 @@ class Recipe:
         "Segmentation method; of images read from files, auto unless another is given. One threshold for the image, "
         "computed from its gray levels (otsu, li, triangle) or "
         "given (manual); the best of several recipes, ranked without ground truth, which also sets bright or dark, "
-        "smoothing, background and splitting (auto); above the local mean (local); the brightest of several "
+        "smoothing, background, splitting and refining (auto); above the local mean (local); the brightest of several "
         "classes (multi-otsu); above a low threshold and connected to pixels above a high one (hysteresis); the "
         "level set of a field at a value or a quantile (level); cells between dark lines, with shared boundaries "
         "(boundaries); SLIC regions, merged where similar in color (superpixels).",
