@@ -189,7 +189,7 @@ def materials(data: Path) -> Iterator[str]:
         recipes = [None, best, *([case.recipe] if case.recipe else [])]
         found = [f1(reference, without_small(segment(case.image, recipe), least)) for recipe in recipes]
         shown = [*(f"{value:.2f}" for value in found), "–"][:3]
-        words = f"{best.method}, {best.objects}, split {best.split_touching}{', refined' if best.refine else ''}"
+        words = f"{best.method}, {best.objects}{', refined' if best.refine else ''}"
         yield f"| {case.name} | {' | '.join(shown)} | {words} |"
 
 
