@@ -34,11 +34,12 @@ from ..palette import OUTLINE
 from ..progress import over_blocks, report
 from ..words import counted
 from .choices import Choices
+from .debouncing import Debouncer
 from .inputs import OWN, Refs, Sources, file_errors_named, is_own, pixel_size_of, pixels_of, placement_of, source_of
 from .layers import add_unselected, brush_for, name_after
 from .overlap import are_disjoint
 from .segmenting import FAILED, FeatureCache, SegmentationTask
-from .task import PIXEL_EVENTS, Debouncer, JobSteps, RunInputs, Task, saved_message
+from .task import PIXEL_EVENTS, JobSteps, RunInputs, Task, saved_message
 from .world import drawn_axes, drawn_extent, is_under_pointer, pixels_at, rows_and_columns
 
 #: Label of painted background; all others are objects.

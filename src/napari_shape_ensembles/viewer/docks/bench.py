@@ -25,8 +25,9 @@ from qtpy.QtWidgets import (
 
 from ..choices import PLUGIN
 from ..curves.canvas_overlays import CanvasOverlays
+from ..debouncing import Debouncer
 from ..page_status import STATES, STATUS_OF, STEPS, PageStatus
-from ..panels.widgets import FOCUS, SteadyTabs, button, column, single_shot_timer, tip, wrapped_label
+from ..panels.widgets import FOCUS, SteadyTabs, button, column, tip, wrapped_label
 from ..session import Session
 from ..tour import Tour
 from .answer import AnswerPage
@@ -97,7 +98,7 @@ class Bench(Page):
             heads.addWidget(heading, 1)
         self.reason = wrapped_label()
         column(heads, self.stack, self.reason, self.next, page=self, margins=(4, 4, 4, 4), grows=self.stack)
-        self._headings_timer = single_shot_timer(self, self.update_headings, _DEBOUNCE_MS)
+        self._headings_debouncer = Debouncer(self.update_headings, _DEBOUNCE_MS)
         choices, design, comparison = session.choices, session.design, session.comparison
         news = {
             "Images": (design.calibrated, design.warned),
@@ -123,8 +124,8 @@ class Bench(Page):
         self.show_page(0)
 
     def _schedule_headings(self) -> None:
-        if not self._headings_timer.isActive():
-            self._headings_timer.start()
+        if not self._headings_debouncer.pending:
+            self._headings_debouncer.start()
 
     # The pages.
 
