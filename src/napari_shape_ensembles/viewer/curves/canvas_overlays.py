@@ -14,7 +14,7 @@ from qtpy.QtWidgets import QFrame, QListView, QMainWindow, QWidget
 
 from ...comparison import Comparison
 from ..camera_flight import Flight, view_of
-from ..canvas_context import canvas_of, main_window_of
+from ..canvas_context import canvas_of, enclosing
 from ..comparing import ComparisonTask
 from ..debouncing import Debouncer
 from ..painting import in_pixels, rows_within
@@ -155,7 +155,7 @@ class CanvasOverlays:
     def _window(self) -> QMainWindow | None:
         """Return the main window of the page, an ancestor of floating docks, too."""
         page = self._page()
-        return main_window_of(page) if page is not None and isalive(page) else None
+        return enclosing(page, QMainWindow) if page is not None and isalive(page) else None
 
     def _canvas(self) -> QWidget | None:
         """Return the canvas of the window of the page."""

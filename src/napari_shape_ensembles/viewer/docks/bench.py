@@ -23,6 +23,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from ..canvas_context import enclosing
 from ..choices import PLUGIN
 from ..curves.canvas_overlays import CanvasOverlays
 from ..debouncing import Debouncer
@@ -246,7 +247,7 @@ class Bench(Page):
         if is_new := inner is None:
             inner = page.new_instance() if isinstance(page, TabbedPage) else self._new_page(name)
             window.add_dock_widget(inner, name=title, area="right")
-        if (dock := dock_of(inner)) is None:
+        if (dock := enclosing(inner, QDockWidget)) is None:
             return
         if is_new:
             self._place_dock(dock)
@@ -256,7 +257,7 @@ class Bench(Page):
 
     def _place_dock(self, dock: QDockWidget) -> None:
         """Place a new dock beside the bench if the canvas stays wide enough, else as a tab."""
-        main, frame = self.window(), dock_of(self)
+        main, frame = self.window(), enclosing(self, QDockWidget)
         if frame is None or frame.isFloating() or not isinstance(main, QMainWindow):
             return
         others = [one for ref in self._torn_off if (one := ref()) is not None and isalive(one)]
@@ -299,14 +300,6 @@ class Bench(Page):
                 frame.ensureWidgetVisible(focused)
             frame = frame.parentWidget()
         return True
-
-
-def dock_of(widget: QWidget) -> QDockWidget | None:
-    """Return the dock widget that contains a widget, or None."""
-    frame: QWidget | None = widget
-    while frame is not None and not isinstance(frame, QDockWidget):
-        frame = frame.parentWidget()
-    return frame
 
 
 def _start_automation(session: Session) -> None:
