@@ -25,6 +25,7 @@ from ..mmd.replicates import DRAWS, Hypothesis, mean_kernels, replicate_mmd_test
 from ..mmd.two_sample import pooled_mmd_test
 from ..outlines.ensemble import areas_and_perimeters
 from ..shapes.lobes import BANDS
+from ..words import distinct, pooled_name
 from .learning import KNOWN
 from .quantities import COARSE, LOBES, log_deviations, resolved_lobes, unresolved
 from .quantity_tests import (
@@ -380,15 +381,42 @@ def image_means(values: Real, image: Index, weights: Real | None = None) -> Real
     )
 
 
-def geometric_means(comparison: Comparison, values: Real) -> tuple[dict[str, float], dict[str, float]]:
-    """Geometric mean of a quantity over the outlines of every image of a and of b, from its logarithms (N,)."""
-    weights = comparison.weights
-    found: tuple[dict[str, float], dict[str, float]] = {}, {}
-    for means, side, start in zip(found, (comparison.a, comparison.b), (0, len(comparison.a)), strict=True):
-        for name in dict.fromkeys(side.images.tolist()):
-            rows = start + np.flatnonzero(side.images == name)
-            means[name] = float(np.exp(np.average(values[rows], weights=weights[rows])))
-    return found
+def drawn_logarithms(comparison: Comparison, quantity: str) -> Real | None:
+    """Logarithms (N,) of which `geometric_means` are those of a quantity of the table; None of a distance."""
+    if quantity == "spread of form":
+        return _form_deviations(comparison)
+    measured = quantities_of(comparison)
+    if quantity == _SPREAD:
+        unit = _units(comparison)
+        deviations = _log_deviations(measured["size"][:, None], unit, comparison.weights)
+        return None if deviations is None else deviations[unit, 0]
+    return measured.get(quantity)
+
+
+def _units(comparison: Comparison, *, by_image: bool = False) -> Index:
+    """Replicate of every outline, (N,), numbered over both samples; its image if there are none, or `by_image`."""
+    if not by_image and comparison.replicates is not None:
+        return np.asarray(comparison.replicates)
+    a, b = (np.unique(side.images, return_inverse=True)[1] for side in (comparison.a, comparison.b))
+    return np.concatenate([a, b + a.max() + 1])
+
+
+def geometric_means(
+    comparison: Comparison, values: Real, *, by_image: bool = False
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Geometric mean of a quantity over the outlines of every replicate of a and of b, from its logarithms (N,).
+
+    Replicates are called by their images, as a pooled ensemble; images where none were permuted, or `by_image`.
+    """
+    unit, weights, first = _units(comparison, by_image=by_image), comparison.weights, len(comparison.a)
+    found = []
+    for side, rows in ((comparison.a, slice(None, first)), (comparison.b, slice(first, None))):
+        own, images = unit[rows], side.images
+        numbers = list(dict.fromkeys(own.tolist()))
+        names = distinct([pooled_name([*dict.fromkeys(images[own == one].tolist())]) for one in numbers])
+        means = np.exp([np.average(values[rows][own == one], weights=weights[rows][own == one]) for one in numbers])
+        found.append(dict(zip(names, means.tolist(), strict=True)))
+    return found[0], found[1]
 
 
 def spread_ratios(
