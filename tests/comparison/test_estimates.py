@@ -471,11 +471,9 @@ def test_the_table_has_the_p_values_of_the_parts_of_the_tests(changes, count):
             assert max(own[0], part.p_value) <= own[1] <= 1
     part = result.scale
     if "direction of elongation" in part.parts:
-        own = by_name.loc["direction of elongation", ["p", "p_adjusted"]].tolist()
-        assert own == [
-            part.parts["direction of elongation"].p_value,
-            part.adjusted["direction of elongation"],
-        ]
+        p, adjusted = by_name.loc["direction of elongation", ["p", "p_adjusted"]]  # or that under unequal spread
+        assert part.parts["direction of elongation"].p_value <= p <= 1
+        assert max(part.adjusted["direction of elongation"], p) <= adjusted <= 1
     for name in ("size", "elongation", "lobes", "roughness"):
         p, adjusted = by_name.loc[name, ["p", "p_adjusted"]]
         assert 0 < p <= adjusted <= 1

@@ -11,6 +11,7 @@ from napari_shape_ensembles.comparison.quantity_tests import (
     adjusted_difference,
     family_p_values,
     label_orders,
+    p_value_of_points,
     quantile_of,
     spread_difference,
 )
@@ -84,6 +85,21 @@ def test_covariates_are_adjusted_for():
     found = adjusted_difference(values + 0.3 * second, labels, covariate)
     assert found.value[0] == pytest.approx(0.3, abs=0.01)
     assert family_p_values({"": found})[""] == (0.005, 0.005)
+
+
+def test_points_of_equal_means_and_unequal_spread_keep_the_level():
+    """By the distance of the means alone 0.2 of such pairs are rejected."""
+    labels, rejected, found = label_orders(20, None, None, 80, 199, 0), 0, 0
+    for seed in range(200):
+        points = np.random.default_rng(seed).normal(size=(80, 2)) * np.repeat([3.0, 1.0], [20, 60])[:, None]
+        rejected += p_value_of_points(points, labels) <= 0.05
+        found += p_value_of_points(points + np.repeat([3.0, 0.0], [20, 60])[:, None], labels) <= 0.05
+    assert rejected <= 18
+    assert found >= 180
+    few = label_orders(2, None, None, 80, 199, 0)
+    assert p_value_of_points(points, few) == 1
+    many = label_orders(15_000, None, None, 30_000, 199, 0)
+    assert p_value_of_points(np.random.default_rng(0).normal(size=(30_000, 2)), many) > 0.05
 
 
 def test_equal_means_with_unequal_spread_keep_the_level():

@@ -33,6 +33,7 @@ from .quantity_tests import (
     family_p_values,
     holm,
     label_orders,
+    p_value_of_points,
     quantile_of,
     spread_difference,
 )
@@ -147,7 +148,7 @@ def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
     The first is that of a permutation test of just this quantity, by its difference in standard errors: it holds under
     unequal spread as well, and its statistic is that of the interval. No adjusted p-value is smaller than that of the
     test as a whole. The direction of elongation, and by the small-sample test the coarse form, have the p-values of
-    their parts of the tests.
+    their parts of the tests; that of the direction is at least the one that holds under unequal spread.
     """
     image, blocks, settings = comparison.replicates, comparison.blocks, comparison.settings
     first, total, measured = len(comparison.a), len(comparison.t), quantities_of(comparison)
@@ -177,6 +178,11 @@ def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
         for name, (p, joint) in family.items():
             found[name] = p, max(joint, test.p_value)
     found[_DIRECTION] = p_values(comparison.scale, (_DIRECTION,))
+    points = None if comparison.decided_by == SMALL_SAMPLE else _points(comparison, _DIRECTION)
+    if points is not None and points.shape[1] == 2:
+        own = points if image is None else image_means(points, image)
+        least = p_value_of_points(own - nuisance @ np.linalg.lstsq(nuisance, own)[0], labels)
+        found[_DIRECTION] = max(found[_DIRECTION][0], least), max(found[_DIRECTION][1], least)
     found[_COARSE] = _coarse_p_values(comparison, 1 + len(differences))
     return found
 
