@@ -81,8 +81,8 @@ _OWN_LEVEL = 0.01
 # Words in the names of columns that tell specimens apart, whose outlines are not independent.
 # fmt: off
 _REPLICATES = frozenset((
-    "replicate", "rep", "specimen", "individual", "subject", "animal", "mouse", "rat", "fish", "embryo", "litter", "clutch",
-    "brood", "cage", "tank", "vial", "patient", "biopsy",
+    "replicate", "rep", "specimen", "individual", "subject", "animal", "mouse", "rat", "fish", "embryo", "patient",
+    "litter", "clutch", "brood", "cage", "tank", "vial", "biopsy",
     "donor", "person", "participant", "plant", "tree", "leaf", "fruit", "pod", "colony", "nest", "site", "plot",
     "station", "locality", "core", "tray", "pot", "dish", "well", "slide", "section", "field", "fov", "tile", "frame",
     "image", "position", "plate", "batch",
