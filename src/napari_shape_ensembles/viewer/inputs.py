@@ -74,6 +74,13 @@ def file_errors_named(path: Path, done: str = "written") -> Iterator[None]:
         raise ValueError(f"{path.name} cannot be {done}: {error.strerror or error}") from error
 
 
+def write_file(written: Any, path: Path) -> Path:
+    """Write a model or a reference, and return its path."""
+    with file_errors_named(path):
+        written.save(path)
+    return path
+
+
 @dataclass(frozen=True, eq=False)
 class PartOf:
     """The part of another layer, or of a file, that a layer is."""

@@ -40,10 +40,11 @@ from ..palette import OUTLINE
 from ..progress import Progress, as_part, each_block, report
 from ..words import account_of, counted
 from .choices import Choices
+from .debouncing import Debouncer
 from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, pixels_of, placement_of, source_of, trace
 from .layers import MANY_LAYERS, add_unselected, batched, colormap_of, existing, name_after
 from .offered import ChosenLayer
-from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
+from .task import PIXEL_EVENTS, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_axes
 
 LabelImage = NDArray[np.integer]

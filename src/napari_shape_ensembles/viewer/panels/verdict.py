@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt
 from qtpy.QtGui import QPainter, QPen
-from qtpy.QtWidgets import QLabel, QSizePolicy, QWidget
+from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...comparison import Comparison
 from ...comparison.answer import border_words, in_one_line, names_of
@@ -41,8 +41,7 @@ class VerdictPanel(QWidget):
         # An expanding canvas would push the sentences apart on a tall screen.
         self.picture.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.sentence, self.beside = headline_label(), wrapped_label()
-        self.table, self.tested = QLabel(), wrapped_label()
-        self.table.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.table, self.tested = wrapped_label(rich=True), wrapped_label()
         column(self.picture, self.dots, self.sentence, self.beside, self.table, page=self)
 
     def show_headline(self, result: Comparison | None, known: Headline | None, said: str = "") -> None:
@@ -87,7 +86,7 @@ def table_html(rows: Sequence[tuple[str, ...]]) -> str:
         cell = "th align=left" if row is rows[0] else "td style='font-weight: bold'" if row[-1] == "differs" else "td"
         cells = (escape(one.replace(" to ", "–")) for one in row[:-1])  # narrower, in a page of few words
         lines.append("".join(f"<{cell}>{one}</{cell[:2]}>" for one in cells))
-    return f"<table cellpadding=2 style='font-size: small'><tr>{'</tr><tr>'.join(lines)}</tr></table>"
+    return f"<table cellpadding=2 cellspacing=0 style='font-size: small'><tr>{'</tr><tr>'.join(lines)}</tr></table>"
 
 
 class ReplicateDots(Drawing):
