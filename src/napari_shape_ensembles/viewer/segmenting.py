@@ -783,7 +783,7 @@ def drafts(source: Source, recipe: Outlines, features: FeatureCache) -> Iterator
             coarse = model.labels(features.of(source.data), step=int(np.ceil(longer / _DRAFT_PX)))
             yield preview_of(coarse, source, recipe, recipe.ignored(source.data), draft=True)
         return
-    slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none"
+    slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none", recipe.refine
     takes_long = recipe.method in TILINGS or any(slow)
     for side, is_drafted in (
         (_DRAFT_PX, longer > (_DRAFT_PX if takes_long else _MAX_UNDRAFTED_PX)),
@@ -796,8 +796,8 @@ def drafts(source: Source, recipe: Outlines, features: FeatureCache) -> Iterator
 
 def draft_of(source: Source, recipe: Outlines, factor: int) -> Preview:
     """Return the preview of an image downsampled by a factor, of the size of the image."""
-    ignored = recipe.ignored(source.data).coarse(factor)
-    coarse = recipe.at_resolution(1 / factor).labels(downsampled(with_values(source.data), factor), ignored=ignored)
+    ignored, quick = recipe.ignored(source.data).coarse(factor), replace(recipe.at_resolution(1 / factor), refine=False)
+    coarse = quick.labels(downsampled(with_values(source.data), factor), ignored=ignored)
     preview = preview_of(coarse, source, recipe, ignored, factor=factor, draft=True)
 
     def enlarged(pixels: NDArray[Any]) -> NDArray[Any]:
