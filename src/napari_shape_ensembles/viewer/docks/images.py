@@ -582,7 +582,7 @@ class DesignView(QTableWidget):
         ]
         widths[0] = min(self.sizeHintForColumn(0), _MIN_NAME_WIDTH)
         excess = sum(widths) - self.viewport().width()
-        while excess > 0 and (wide := [place for place in range(1, len(widths) - 1) if widths[place] > least[place]]):
+        while excess > 0 and (wide := [place for place in range(1, len(widths)) if widths[place] > least[place]]):
             widest = max(wide, key=lambda place: widths[place])  # its full text is in the tooltip
             widths[widest] -= 1
             excess -= 1
