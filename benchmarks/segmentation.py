@@ -48,7 +48,7 @@ class Case:
     name: str
     image: np.ndarray
     reference: np.ndarray
-    recipe: Outlines
+    recipe: Outlines | None
 
 
 def main() -> None:
@@ -183,14 +183,14 @@ def f1(truth: np.ndarray, found: np.ndarray, painted: np.ndarray | None = None) 
 def materials(data: Path) -> Iterator[str]:
     """Lines of a table of F1 of objects of at least the minimum area, image by image."""
     yield "| image | defaults | first proposal | by hand | proposed |\n|---|---|---|---|---|"
-    for case in [nuclei(data), *powder(data), *steel(data), *battery(data)]:
-        least, best = case.recipe.min_area, propose(case.image)[0].recipe
+    for case in [nuclei(data), *powder(data), *steel(data), *battery(data), *micrographs(data)]:
+        least, best = case.recipe.min_area if case.recipe else 1, propose(case.image)[0].recipe
         reference = without_small(case.reference, least)
-        found = [
-            f1(reference, without_small(segment(case.image, recipe), least)) for recipe in (None, best, case.recipe)
-        ]
-        words = f"{best.method}, {best.objects}, split {best.split_touching}"
-        yield f"| {case.name} | " + " | ".join(f"{value:.2f}" for value in found) + f" | {words} |"
+        recipes = [None, best, *([case.recipe] if case.recipe else [])]
+        found = [f1(reference, without_small(segment(case.image, recipe), least)) for recipe in recipes]
+        shown = [*(f"{value:.2f}" for value in found), "–"][:3]
+        words = f"{best.method}, {best.objects}{', refined' if best.refine else ''}"
+        yield f"| {case.name} | {' | '.join(shown)} | {words} |"
 
 
 def checks(data: Path) -> Iterator[str]:
@@ -255,6 +255,15 @@ def battery(data: Path) -> list[Case]:
         region = ndimage.find_objects(small.astype(int))[0]  # the paper used a part of the image only
         found.append(Case(f"battery {kind}", image[region], ndimage.label(small[region])[0], BATTERY))
     return found
+
+
+def micrographs(data: Path) -> list[Case]:
+    """Electron micrographs of particles; no settings were chosen by hand."""
+    paths = sorted((data / "micrographs").glob("*_image.png"))
+    labels = [imread(path.with_name(path.name.replace("_image", "_labels"))).astype(int) for path in paths]
+    return [
+        Case(f"micrograph {path.name[:6]}", imread(path), one, None) for path, one in zip(paths, labels, strict=True)
+    ]
 
 
 def sets(data: Path, splits: int) -> Iterator[tuple[str, list[tuple[Ensemble, ...]]]]:

@@ -6,8 +6,9 @@ Each round opens the bench on two images, looks at the outlines, compares, chang
 every page, cancels a run, deletes a layer, compares again and closes the bench. The first rounds fill caches; growth
 is counted from the fifth on.
 
-Memory grows by about 4 MB a round as napari 0.9.2 keeps the cells of a grid that it has drawn, with or without this
-package: nine cells a round, of 3600 Python objects each.
+Memory grows by 3 to 4 MB a round as napari 0.9.2 keeps the cells of a grid that it has drawn, with or without this
+package: nine cells a round, of 3600 Python objects each. Two images in bare napari, whose grid changes its shape three
+times a round, take 5 MB a round; none as long as it keeps its shape.
 """
 
 import argparse

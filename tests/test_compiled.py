@@ -38,6 +38,24 @@ def test_who_waits_for_the_compiler_is_told(tmp_path):
     assert said.splitlines() == ["compiling once for this installation"]
 
 
+def test_everyone_who_waits_for_the_compiler_is_told(tmp_path):
+    several = """
+from threading import Thread
+def traced():
+    with reporting(lambda step: told.append(step.name)):
+        extract_curves(labels)
+told = []
+both = [Thread(target=traced) for _ in range(2)]
+for one in both:
+    one.start()
+for one in both:
+    one.join()
+print(len(told))
+"""
+    code = TRACE.partition("steps = []")[0] + several
+    assert run(PRETEND.format(gone=str(tmp_path / "made")) + code, tmp_path).stdout == "2\n"
+
+
 def test_a_read_only_home_compiles_for_the_process_alone(tmp_path):
     (tmp_path / "file").touch()
     assert run(TRACE, tmp_path / "file").returncode == 0

@@ -30,7 +30,10 @@ _MAX_OTHER_FOLDERS = 8
 # Interval in seconds between checks for cancellation while waiting for the compiler.
 _POLL_INTERVAL_S = 0.1
 
-_loading = Lock()
+#: What is said while someone waits for the compiler.
+WAITING = "compiling once for this installation"
+_loading, _starting = Lock(), Lock()
+_compilers: "list[subprocess.Popen[bytes]]" = []  # the one that runs, if any
 
 
 @cache
@@ -42,23 +45,32 @@ def kernels(package: str) -> Any:
     Stopped
         If the work was cancelled meanwhile. Compiling continues for the next call.
     """
-    with _loading:
-        folder = cache_folder()
-        if (process := begin_compiling()) is not None:
-            leave_if_stopped = cancellation_check()
-            with waiting_for("compiling once for this installation"):
-                while process.poll() is None:
-                    leave_if_stopped()
-                    time.sleep(_POLL_INTERVAL_S)
-        # Without permission to write there is no folder, and each process compiles for itself.
-        with nullcontext(str(folder)) if folder.exists() else TemporaryDirectory() as place, _cached_in(place):
-            return import_module(f"{package}.kernels")
+    folder = cache_folder()
+    if (process := begin_compiling()) is not None:
+        leave_if_stopped = cancellation_check()
+        with waiting_for(WAITING):
+            while process.poll() is None:
+                leave_if_stopped()
+                time.sleep(_POLL_INTERVAL_S)
+    # Without permission to write there is no folder, and each process compiles for itself.
+    with _loading, nullcontext(str(folder)) if folder.exists() else TemporaryDirectory() as place, _cached_in(place):
+        return import_module(f"{package}.kernels")
 
 
 def begin_compiling() -> "subprocess.Popen[bytes] | None":
-    """Start to compile all kernels in a process of its own, and return that; None if they are compiled already."""
+    """Start to compile all kernels in a process of its own, and return that; None if they are compiled already.
+
+    The process that runs already is returned to all threads.
+    """
     if cache_folder().exists():
         return None
+    with _starting:
+        if not _compilers or _compilers[0].poll() is not None:
+            _compilers[:] = [_new_compiler()]
+        return _compilers[0]
+
+
+def _new_compiler() -> "subprocess.Popen[bytes]":
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
         [sys.executable, "-m", __name__],

@@ -295,3 +295,23 @@ def test_recipes_of_one_method_are_described_by_their_differences():
         "hysteresis, bright, split at dim saddles",
         "Otsu threshold, bright, split at necks",
     ]
+
+
+def test_doubtful_objects_are_refined_by_learning_from_the_best_of_them():
+    image, truth = discs(side=200, noise=200)
+    best = propose(image)[0]
+    assert best.recipe.refine
+    assert describe_finding(best.recipe).endswith(", refined by learning")
+    plain, refined = (segment(image, best.recipe, refine=on) for on in (False, True))
+    assert plain.max() > 1.5 * truth.max()  # some are noise
+    assert len(match_labels(truth, refined).pairs) > 0.9 * truth.max()
+    assert refined.max() < 1.1 * truth.max()
+    assert np.array_equal(best.labels, refined)
+    assert not proposed()[0].recipe.refine
+
+
+def test_few_whole_objects_and_masks_are_not_refined():
+    image, truth = discs(side=120, noise=80)
+    few = image[:60]  # three whole objects
+    assert np.array_equal(segment(few, objects="dark", refine=True), segment(few, objects="dark"))
+    assert np.array_equal(segment(truth > 0, refine=True), segment(truth > 0))

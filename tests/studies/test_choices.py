@@ -77,6 +77,10 @@ def made(used, *others):
             "triangle threshold, rank 20.",
         ),
         (
+            made("0∧0", ("split_touching", "none", "0∧1")),
+            'both differ in 1 of 2 choices; no difference in size or elongation is detected with split touching "no".',
+        ),
+        (
             made("1∧1", ("rank", 20, "inconclusive")),
             "no difference in 1 of 2 choices; no answer with rank 20.",
         ),

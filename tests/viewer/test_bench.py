@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from napari.components import ViewerModel
+from napari.layers import Image
 from npe2 import PluginManifest
 from qtpy.QtCore import QEvent, QPointF, Qt
 from qtpy.QtGui import QIcon, QKeyEvent
@@ -55,6 +56,7 @@ from napari_shape_ensembles.viewer import comparing, studying
 from napari_shape_ensembles.viewer.curves.canvas_overlays import FloatingCard
 from napari_shape_ensembles.viewer.designing import frame_of
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
+from napari_shape_ensembles.viewer.docks.images import DesignView
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.pixel_size import PixelSize
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
@@ -388,6 +390,14 @@ def test_images_of_all_groups_are_previewed(bench_of_two, model, qtbot):
     qtbot.waitUntil(lambda: not session.segmentation.previewer.busy)
     assert not told  # napari lays out all cells again for each of them
     assert status(session, "Outlines").state == "look"  # nine outlines are too few
+
+
+def test_a_long_pixel_size_hides_no_column_of_a_narrow_table(qtbot, shown):
+    table = shown(DesignView(), 290, 200)
+    images = [Image(np.zeros((4, 4)), name=f"before mouse{number}") for number in range(5)]
+    cells = [[image.name, "before", "mouse1", "", "0.5 × 1 µm"] for image in images]
+    table.show_cells(["image", "group", "replicate", "block", "pixel"], cells, images, {"before": "A"})
+    assert table.horizontalHeader().length() <= table.viewport().width()
 
 
 def test_pixel_sizes_are_edited_in_the_table(bench, model):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from qtpy.QtGui import QOffscreenSurface, QOpenGLContext
+from qtpy.QtWidgets import QDockWidget
 
-from napari_shape_ensembles.viewer.canvas_context import CanvasContext, canvas_of
+from napari_shape_ensembles.viewer.canvas_context import CanvasContext, canvas_of, enclosing
 from napari_shape_ensembles.viewer.close_confirmation import CloseConfirmation
-from napari_shape_ensembles.viewer.docks.bench import dock_of
 from napari_shape_ensembles.viewer.layers import batched
 
 
@@ -41,10 +41,10 @@ def test_layers_are_freed_in_the_context_of_the_canvas(make_napari_viewer, qtbot
 def test_a_dock_that_floats_from_the_start_watches_the_window_it_belongs_to(make_napari_viewer, qtbot):
     viewer = make_napari_viewer()
     _, bench = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")
-    dock_of(bench).setFloating(True)
+    enclosing(bench, QDockWidget).setFloating(True)
     viewer.window.show()
     qtbot.waitUntil(bench.isVisible)
-    assert bench.window() is dock_of(bench)
+    assert bench.window() is enclosing(bench, QDockWidget)
     (context,) = viewer.window._qt_window.findChildren(CanvasContext)
     (confirmation,) = viewer.window._qt_window.findChildren(CloseConfirmation)
     assert context.parent() is confirmation.parent()

@@ -204,6 +204,7 @@ def test_our_own_files_open_without_a_reader_dialog():
     before = plugins.extension2reader
     try:
         plugins.extension2reader = {"*.curves.csv": "napari"}  # the user's choice is kept
+        npe2.PluginManager.instance().discover()
         manifest = npe2.PluginManager.instance().get_manifest(PLUGIN)
         assert manifest.on_activate is None  # nothing is written before a person saves or opens such a file
         prefer_own_reader()

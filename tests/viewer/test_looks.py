@@ -102,6 +102,20 @@ def test_qlabels_are_plain_text_unless_intended_as_html(qtbot):
     assert tip("<u>a</u>\nb") == "<qt>&lt;u&gt;a&lt;/u&gt;<br>b</qt>"
 
 
+def test_lines_break_within_long_words_but_not_within_a_number_or_a_tag(qtbot):
+    words = "mean area × 1.40, form p = 0.03, 95 % of 20 px"
+    plain, rich = wrapped_label(f"{words} in 20 pixels"), wrapped_label("<b style='font-weight:bold'>a</b>", rich=True)
+    for label in (plain, rich):
+        qtbot.addWidget(label)
+    broken = QLabel.text(plain).split(" ")
+    assert [part.replace("\u00a0", " ") for part in broken] == (
+        ["mean", "area × 1.40,", "form", "p = 0.03,", "95 %", "of", "20 px", "in", "20", "pixels"]
+    )
+    assert QLabel.text(rich) == "<b style='font-weight:bold'>a</b>"
+    plain.setSelection(0, len(QLabel.text(plain)))
+    assert plain.selectedText() == f"{words} in 20 pixels"
+
+
 # The window Curves -----------------------------------------------------------------------------------------
 
 

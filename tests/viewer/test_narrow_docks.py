@@ -57,6 +57,9 @@ def ended(signal, button, qtbot):
 def compared(dock, qtbot):
     set_choices(dock.session.choices, permutations=199, landmarks=50, rank=20)
     ended(dock.finished, dock.run_button, qtbot)
+    dock.session.explanation.activate()  # as in the bench
+    dock.session.explanation.run()
+    qtbot.waitUntil(lambda: dock.verdict.table.isVisible())
     dock.comparison.exclude(0)
     dock.results.show_note("Saved comparison.npz in /a/folder/of/many/names/that/is/long")
     assert dock.state == "stale"

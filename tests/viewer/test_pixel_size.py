@@ -81,6 +81,9 @@ def test_a_typed_pixel_size_is_applied_to_the_layer(viewer, widget, qtbot):
     assert layer.translate.tolist() == [0, 5, 0]
     assert (calibration_of(layer, viewer.dims).scale, calibration_of(layer, viewer.dims).unit) == ((0.5, 0.25), "nm")
     assert "0.5 × 0.25 nm per pixel" in widget.message.text()
+    typed(widget, 0.5, 0.25, "um")
+    press(widget.apply, qtbot)
+    assert widget.message.text() == "0.5 × 0.25 µm per pixel (set)."
 
 
 @pytest.mark.parametrize(

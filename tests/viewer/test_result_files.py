@@ -11,6 +11,7 @@ import pytest
 import tifffile
 from matplotlib.colors import to_rgba_array
 from napari.components import ViewerModel
+from napari.errors import ReaderPluginError
 from napari.settings import get_settings
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QMessageBox
@@ -164,6 +165,22 @@ def test_a_result_given_on_the_command_line_opens_in_the_bench(saved, make_napar
     assert bench.step == "Answer"
     assert "Opened from pair.comparison.npz" in bench.pages["Answer"].results.origin.text()
     assert get_settings().plugins.extension2reader["*.comparison.npz"] == PLUGIN  # chosen once, napari asks no more
+
+
+def test_settings_open_in_the_bench_by_drag_menu_and_command_line(make_napari_viewer, tmp_path):
+    npe2.PluginManager.instance().discover()
+    viewer, recipe = make_napari_viewer(), Outlines(method="local", window=31)
+    save_settings(tmp_path / "mine.toml", SettingsFile(Settings(rank=20), recipe))
+    viewer.open(tmp_path / "mine.toml", plugin=None)  # by the only reader of such files
+    bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    assert (bench.session.choices.recipe, bench.session.choices.settings.rank) == (recipe, 20)
+    assert bench.step == "Outlines"
+    assert not viewer.layers
+    (tmp_path / "other.toml").write_text("[tool]\nx = 1")
+    with pytest.raises(ReaderPluginError, match="failed") as failure:
+        viewer.open(tmp_path / "other.toml", plugin=None)
+    assert "there is no table [tool]" in str(failure.value.__cause__)
+    assert bench.session.choices.recipe == recipe
 
 
 def test_opening_a_result_keeps_other_chosen_images(saved, qtbot):
@@ -342,8 +359,9 @@ def test_files_that_cannot_be_opened_are_reported_and_keep_the_result(finished_d
 
 def test_open_tells_files_apart_by_their_content(bare_dock, qtbot, tmp_path, answer, monkeypatch):
     session, opened = bare_dock.session, []
-    for owner, method in ((session.learning, "load"), (session.design_work, "open"), (session, "open_reference")):
-        monkeypatch.setattr(owner, method, lambda path, method=method: opened.append((method, path.name)))
+    for owner in (session.learning, session.design_work, session.referring):
+        method = "load" if owner is session.learning else "open"
+        monkeypatch.setattr(owner, method, lambda path, owner=owner: opened.append((owner, path.name)))
     write_archive(tmp_path / "a.npz", "object-model", 1, {})
     write_archive(tmp_path / "b.npz", REFERENCE, 1, {})
     (tmp_path / "c.csv").write_text("\ufeffimage,group\none.png,a\n")
@@ -351,7 +369,7 @@ def test_open_tells_files_apart_by_their_content(bare_dock, qtbot, tmp_path, ans
     for name in "a.npz", "b.npz", "c.csv", "d.csv":
         answer(tmp_path / name)
         said = choose_menu_entry(bare_dock.files, "Open", qtbot)
-    assert opened == [("load", "a.npz"), ("open_reference", "b.npz"), ("open", "c.csv")]
+    assert opened == [(session.learning, "a.npz"), (session.referring, "b.npz"), (session.design_work, "c.csv")]
     assert said.startswith("⚠ d.csv is not a file of the bench")
 
 

@@ -84,6 +84,11 @@ class PositionDependence(Sealed):
         )
 
 
+def not_tested(error: ValueError) -> str:
+    """Say why `position_dependence` gave no result."""
+    return f"Position within the images is not tested: {error}."
+
+
 def position_dependence(
     outlines: Comparison | Ensemble | Sequence[Ensemble], settings: Settings | None = None
 ) -> PositionDependence:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._types import Complex, Index, Mask, Real
 from ..checks import seal, text
-from ..words import counted, distinct
+from ..words import counted, distinct, pooled_name
 from . import border, exchange
 from .offsets import following
 from .order import MAX_CIRCULARITY, MISSING_POINT, fault_of
@@ -159,7 +159,8 @@ class Ensemble:
         counts = Counter(checked_counts(dropped or {}))
         offsets = np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64)
         vertices = np.concatenate([np.empty((0, 2)), *arrays], dtype=np.float64).view(np.complex128)[:, 0]
-        vertices, offsets, kept = _cleaned(vertices, offsets, counts)
+        # Contours of pixels do not repeat their first vertex.
+        vertices, offsets, kept = _cleaned(vertices, offsets, counts, closed=False if tracing else None)
         self.name, self.unit = text(name, "the name of an ensemble"), length_unit(unit)
         self.pixel_size = None if pixel_size is None else _height_and_width(pixel_size, "pixel_size", "a pixel")
         self.window = None if window is None else _height_and_width(window, "window", "a part of an image")
@@ -195,7 +196,8 @@ class Ensemble:
         ensembles : sequence of Ensemble
             Converted to the unit of the first.
         name : str
-            Name of the pooled ensemble; by default the names of the images, joined by " + ".
+            Name of the pooled ensemble; by default those of two images joined by " + ", or the first of more with
+            the number of the others.
 
         Returns
         -------
@@ -221,7 +223,7 @@ class Ensemble:
         names = distinct([member.name for member in members])
         return cls(
             [curve for member in members for curve in member.curves],
-            name=name or " + ".join(names),
+            name=name or pooled_name(names),
             unit=members[0].unit,
             ids=_pooled_ids([member.ids for member in members], names),
             dropped=sum((Counter(member.dropped) for member in members), Counter()),
@@ -806,12 +808,12 @@ def _unique_ids(ids: ArrayLike, count: int) -> NDArray[Any]:
 
 
 def _cleaned(
-    vertices: Complex, offsets: Index, counts: Counter[Reason], *, closed: bool = False
+    vertices: Complex, offsets: Index, counts: Counter[Reason], *, closed: bool | None = None
 ) -> tuple[Complex, Index, Index]:
     """Drop invalid curves, adding to `counts`; also return the indices of the curves kept.
 
     Works on blocks of curves, as temporaries take several times their memory. Last vertices that nearly repeat the
-    first are dropped if the curves are `closed`, which is found from their number.
+    first are dropped if the curves are `closed`; by default this is found from their number.
     """
     lost, ending = Counter[Reason](), 0
     some, starts, kept = vertices, offsets, np.arange(0)  # of the current block
@@ -875,7 +877,7 @@ def _cleaned(
         parts.append((some, np.diff(starts), kept))
     if not parts:
         return vertices, offsets, kept
-    if not closed and ending > 0 and ending >= _MIN_CLOSED * (len(offsets) - 1):
+    if closed is None and ending > 0 and ending >= _MIN_CLOSED * (len(offsets) - 1):
         return _cleaned(vertices, offsets, counts, closed=True)
     counts.update(lost)
     cleaned, sizes, places = (np.concatenate(values) for values in zip(*parts, strict=True))

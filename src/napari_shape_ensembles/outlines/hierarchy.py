@@ -252,7 +252,8 @@ class _Tree:
         tops, at_border = np.zeros(size), np.zeros(size, dtype=bool)
         if count:
             sums[:count], around[:count] = regions.inside, regions.around()
-            tops[:count] = ndimage.maximum(relief, basins, np.arange(1, count + 1))
+            inside = basins > 0
+            np.maximum.at(tops, basins[inside] - 1, relief[inside])  # many times faster than SciPy's
             cut = np.unique(np.concatenate([basins[0], basins[-1], basins[:, 0], basins[:, -1]]))
             at_border[cut[cut > 0] - 1] = True
         hulls = [_hull(corners) for corners in _corners(basins)]

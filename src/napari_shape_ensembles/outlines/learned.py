@@ -61,6 +61,8 @@ _SIZES = (1.0, 0.5, 0.71, 1.41, 2.0)
 _MIN_GAIN_PER_OCTAVE = 0.02
 # Pixels classified per block.
 _BLOCK = 2**16
+# Rows whose features are gathered at a time: as many as fit into the processor's cache.
+_STACKED_ROWS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,11 @@ class PixelFeatures:
         if all(plane.min() == plane.max() for plane in planes):
             raise ValueError(f"every pixel is {planes[0].flat[0]}: objects cannot be told from background")
         report("features of pixels")
-        values = np.stack([channel for plane in planes for channel in _filtered(plane)], axis=-1)
+        channels = [channel for plane in planes for channel in _filtered(plane)]
+        values = np.empty((*channels[0].shape, len(channels)), dtype=np.float32)
+        for start in range(0, len(values), _STACKED_ROWS):
+            rows = np.s_[start : start + _STACKED_ROWS]
+            np.stack([channel[rows] for channel in channels], axis=-1, out=values[rows])
         digest = hashlib.sha256(str((pixels.shape, pixels.dtype)).encode() + np.ascontiguousarray(pixels).tobytes())
         return cls(values, digest.hexdigest())
 

@@ -20,7 +20,7 @@ from .ensemble import Ensemble
 from .finders import labels_by
 from .methods import labels_by_method, only_largest
 from .not_image import NotImage, ignored_parts
-from .proposals import best_recipe
+from .proposals import best_recipe, refined
 from .reasons import MASKED
 from .recent import Recent
 from .recipe import TRACING, Recipe
@@ -102,7 +102,10 @@ class Outlines(Recipe):
 
         def segmented() -> Labels:
             labels = np.zeros(mask.shape, dtype=np.int32)
-            labels[ignored.window] = labels_by_method(ignored.filled(pixels), recipe)
+            picture = ignored.filled(pixels)
+            found = labels_by_method(picture, recipe)
+            outside = mask[ignored.window]
+            labels[ignored.window] = refined(picture, found, outside, recipe.channel) if recipe.refine else found
             labels[mask] = 0
             return labels
 

@@ -16,6 +16,7 @@ from ..checks import unmasked
 from ..parameters import matters, parameters_of
 from ..progress import over_blocks, report
 from .finders import pinned
+from .learned import PixelFeatures, learn_objects
 from .matching import match_labels
 from .methods import (
     above_threshold,
@@ -60,7 +61,7 @@ _COMMON_FIELDS: dict[str, Any] = {"smoothing": 1.0, "min_size": 30}
 #: Parameters that proposals set, in addition to `min_size` if the user did not set it.
 PROPOSED_FIELDS = (
     *("method", "find", "objects", "split_touching", "smoothing", "background"),
-    *("window", "offset", "classes", "object_classes"),
+    *("window", "offset", "classes", "object_classes", "refine"),
 )
 _PARAMETERS = parameters_of(Recipe)
 # Descriptions of what distinguishes two proposals with the same objects and method; "" for what is not done.
@@ -72,6 +73,7 @@ _FIELD_DESCRIPTIONS: dict[str, Callable[[Any], str]] = {
     "background": lambda width: f"background subtracted ({width:g} px)" if width else "",
     "split_touching": lambda how: _split_words(how),
     "smoothing": lambda width: f"smoothing {width:g} px",
+    "refine": lambda on: "refined by learning" if on else "",
 }
 # Images are downsampled until their longer side has at most this many pixels, then cropped to a window of this width.
 _MAX_SIDE_PX, _WINDOW = 1300, 360
@@ -113,8 +115,14 @@ _WEIGHTS = {
 # F1 expected of the best proposal, from a regression on the same images.
 _EXPECTED = {"repeatable": 0.23, "round": 0.95}
 _EXPECTED_OFFSET = -0.25
-# Below this, it is doubtful: of 88 images of kinds left out of both regressions, 2 of 60 with an F1 of 0.7 or more, and
-# all 13 with less than 0.5.
+# Below this, the objects of the best recipe are refined, if other recipes agree with them by less than this ...
+_GOOD, _DISPUTED = 0.8, 0.5
+# ... unless images have more pixels, whose features would take more than 0.5 GB of memory, ...
+_MAX_REFINED_PX = 4_000_000
+# ... by learning from this many that look best, or from as many as there are, but not from fewer.
+_EXAMPLES, _MIN_EXAMPLES = 20, 6
+# Below this, it is doubtful: of 88 images 4 of 68 in which the first proposal has an F1 of 0.7 or more, and all 6 with
+# less than 0.5.
 _DOUBTFUL = 0.65
 # Lead of the best recipe for bright objects over the best for dark ones, or the reverse, from which an image shows one
 # kind: 0.3 to 0.7 in nine of ten images of the shared data, 0.14 in one.
@@ -134,14 +142,14 @@ class Proposal:
     score : float
         The higher the better, averaged over the images; comparable between proposals for the same images only.
     measures : mapping of str to float
-        Terms of the score, averaged over the images in which it finds something: `closed`, the fraction of the objects'
-        area that does not touch the border; `covered`, the fraction of the image that objects cover; `round`, mean
-        circularity; `specks`, the fraction of objects below 60 pixels; `largest`, the fraction of their area in the
-        largest one; `uneven`, the mean standard deviation of the ranks of the gray levels within an object;
+        Terms of the score, averaged over the images in which it finds something, not refined: `closed`, the fraction of
+        the objects' area that does not touch the border; `covered`, the fraction of the image that objects cover;
+        `round`, mean circularity; `specks`, the fraction of objects below 60 pixels; `largest`, the fraction of their
+        area in the largest one; `uneven`, the mean standard deviation of the ranks of the gray levels within an object;
         `repeatable`, the agreement (F1) of its objects with those of the other recipes, weighted towards recipes whose
         outlines follow stronger edges.
     labels : (rows, columns) int32 array
-        The objects in the thumbnail.
+        The objects in the thumbnail; of a color image, refined by its gray levels.
     thumbnail : (rows, columns) array
         The part of the image that was tried, in gray.
     finds : tuple of bool
@@ -224,6 +232,12 @@ def ranked_proposals(images: Sequence[ArrayLike], start: Recipe) -> list[Proposa
             )
             own = tuple(of_image.get(way, min(of_image.values(), default=0.0)) for of_image in attempt.scores)
             proposals.append(Proposal(full, total[way], measures, labels, parts[0], finds, own))
+    small = attempt.factor == 1 and all(plane.size <= _MAX_REFINED_PX for plane in planes)
+    best = proposals[0] if proposals else None
+    if best and small and best.expected < _GOOD and best.measures["repeatable"] < _DISPUTED:
+        recipe = replace(best.recipe, refine=True)
+        labels = refined(parts[0], best.labels, attempt.outside[0])
+        proposals[0] = replace(best, recipe=recipe, labels=labels)
     return proposals
 
 
@@ -233,6 +247,7 @@ class _Attempt:
 
     factor: int
     parts: list[Real]
+    outside: list[Mask | None]
     tried: list[dict[Recipe, _Tried]]
     scores: list[dict[Recipe, float]]
     total: dict[Recipe, float]
@@ -263,7 +278,7 @@ class _Attempt:
             way: float(np.mean([of_image.get(way, low) for of_image, low in zip(scores, least, strict=True)]))
             for way in dict.fromkeys(itertools.chain(*tried))
         }
-        return cls(factor, parts, tried, scores, total)
+        return cls(factor, parts, outside, tried, scores, total)
 
     @property
     def score(self) -> float:
@@ -327,7 +342,8 @@ def sets_finding(recipe: Recipe) -> bool:
 def describe_finding(recipe: Recipe) -> str:
     """Describe in a few words how a recipe finds objects."""
     split = "" if recipe.split_touching == "none" else f", {_split_words(recipe.split_touching)}"
-    return f"{_method_words(recipe)}{split}"
+    more = _FIELD_DESCRIPTIONS["refine"](recipe.refine)
+    return f"{_method_words(recipe)}{split}{more and f', {more}'}"
 
 
 def _method_words(recipe: Recipe) -> str:
@@ -420,14 +436,11 @@ def candidate_examples(image: ArrayLike, proposals: Sequence[Proposal], count: i
     for place, labels in enumerate(tried):
         if not labels.any():
             continue
-        each = _object_measures(scene, labels)
-        worth = each["edge"] + np.minimum(each["round"], 1)
+        worth = _worth(scene, labels)
         for other in (*tried[:place], *tried[place + 1 :]):
             pairs = match_labels(labels, other).pairs
             worth[pairs["a"].to_numpy(dtype=np.intp) - 1] += 1 / len(tried)
-        small = each["area"] < max(_SPECK, 0.2 * np.median(each["area"]))
-        whole = np.flatnonzero((each["at border"] == 0) & ~small).tolist()
-        found += [(float(worth[place]), labels, place + 1) for place in whole]
+        found += [(float(worth[place]), labels, place + 1) for place in np.flatnonzero(worth > -np.inf).tolist()]
     chosen = np.zeros(scene.part.shape, dtype=np.int32)
     for _, labels, number in sorted(found, key=lambda one: -one[0]):
         own = labels == number
@@ -436,6 +449,25 @@ def candidate_examples(image: ArrayLike, proposals: Sequence[Proposal], count: i
         if chosen.max() == count:
             break
     return chosen
+
+
+def refined(
+    image: NDArray[Any], labels: Labels, outside: Mask | None = None, channel: str | int = "luminance"
+) -> Labels:
+    """Learn from the objects of an image that look best, and find all anew, none `outside`.
+
+    Those of a mask, and those of which few are whole, are returned unchanged.
+    """
+    plane = gray_plane(image, channel)
+    worth = _worth(_Scene.of(plane.astype(np.float64), outside), labels) if labels.any() else np.empty(0)
+    best = np.argsort(-worth, kind="stable")[: min(_EXAMPLES, int(np.sum(worth > -np.inf)))]
+    if image.dtype == bool or len(best) < _MIN_EXAMPLES:
+        return labels
+    number = np.zeros(len(worth) + 1, dtype=np.int32)
+    number[best + 1] = np.arange(1, len(best) + 1)
+    features = PixelFeatures.of(image if channel == "luminance" else plane)
+    found = learn_objects(features, number[labels]).labels(features)
+    return found if outside is None else np.where(outside, 0, found)
 
 
 def best_recipe(images: Sequence[ArrayLike], recipe: Any, warn: Callable[[str], object] = lambda _: None) -> Any:
@@ -665,6 +697,14 @@ def _agreement(tried: Sequence[_Tried]) -> Real:
     edge = np.array([measures["edge"] for _, measures, _ in tried])
     weight = np.exp((edge - edge.max()) / _EDGE_GAIN) * (1 - np.eye(len(tried)))
     return (f1 * weight).sum(axis=1) / weight.sum(axis=1)
+
+
+def _worth(scene: _Scene, labels: Labels) -> Real:
+    """How good an example each object is (N,); minus infinity for those that are cut by the border, or small."""
+    each = _object_measures(scene, labels)
+    small = each["area"] < max(_SPECK, 0.2 * np.median(each["area"]))
+    worth: Real = each["edge"] + np.minimum(each["round"], 1) - each["uneven"]
+    return np.where((each["at border"] > 0) | small, -np.inf, worth)
 
 
 def _centres_and_areas(labels: Labels, sides: Real) -> Real:

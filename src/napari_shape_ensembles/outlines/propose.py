@@ -16,7 +16,9 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
     """Try several recipes on a part of an image, or of each of several, and rank them without a reference.
 
     Methods, bright and dark objects, and ways to split them are tried on the window of the image with the strongest
-    edges. Preferred are objects that are closed, round, of even gray levels, and found by other recipes too.
+    edges. Preferred are objects that are closed, round, of even gray levels, and found by other recipes too. The
+    objects of the first recipe are refined by learning from the best of them (`Outlines.refine`) unless it is expected
+    to be good.
 
     Parameters
     ----------

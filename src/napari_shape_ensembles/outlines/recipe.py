@@ -70,7 +70,7 @@ class Recipe:
         "Segmentation method; of images read from files, auto unless another is given. One threshold for the image, "
         "computed from its gray levels (otsu, li, triangle) or "
         "given (manual); the best of several recipes, ranked without ground truth, which also sets bright or dark, "
-        "smoothing, background and splitting (auto); above the local mean (local); the brightest of several "
+        "smoothing, background, splitting and refining (auto); above the local mean (local); the brightest of several "
         "classes (multi-otsu); above a low threshold and connected to pixels above a high one (hysteresis); the "
         "level set of a field at a value or a quantile (level); cells between dark lines, with shared boundaries "
         "(boundaries); SLIC regions, merged where similar in color (superpixels).",
@@ -290,6 +290,15 @@ class Recipe:
         decimals=2,
         group=_CLEAN,
         needs={"method": (*_THRESHOLDS, "boundaries"), "split_touching": ("distance", "intensity")},
+        expert=True,
+    )
+    refine: bool = parameter(
+        False,
+        "Learn from the 20 objects of the method that look best what objects look like, and find all of them anew by "
+        "that, as if these were painted. Of images with fewer than 6 whole objects, those of the method are kept.",
+        label="Refine by learning",
+        group=_CLEAN,
+        needs={"method": _THRESHOLDS},
         expert=True,
     )
     largest: bool = parameter(

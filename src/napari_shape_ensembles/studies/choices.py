@@ -235,7 +235,8 @@ def _listed(choices: Sequence[Choice]) -> str:
     """Describe choices in words, grouped by field."""
     values: dict[str, list[str]] = {}
     for one in choices[:_MAX_LISTED]:
-        values.setdefault(FIELDS[one.name].label.lower(), []).append(one.label)
+        label = '"no"' if one.label == "no" else one.label
+        values.setdefault(FIELDS[one.name].label.lower(), []).append(label)
     named = [f"{name} {' or '.join(labels)}" for name, labels in values.items()]
     more = f" and {len(choices) - _MAX_LISTED} more" if len(choices) > _MAX_LISTED else ""
     return f"{', '.join(named)}{more}"

@@ -7,7 +7,7 @@ import numpy as np
 from napari.components import ViewerModel
 
 from .._types import Real
-from .task import Debouncer
+from .debouncing import Debouncer
 from .world import rows_and_columns
 
 _DURATION_S, _FRAME_MS = 0.3, 25  # duration of the animation, and minimum milliseconds per frame

@@ -1,10 +1,14 @@
 """The OpenGL context of napari's canvas, and layers that are removed."""
 
+from typing import TypeVar
+
 from napari.components import LayerList
 from qtpy.compat import isalive
 from qtpy.QtCore import QObject
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QMainWindow, QWidget
+
+Frame = TypeVar("Frame", bound=QWidget)
 
 
 class CanvasContext(QObject):
@@ -23,7 +27,7 @@ class CanvasContext(QObject):
     @classmethod
     def watch(cls, page: QWidget, layers: LayerList) -> None:
         """Watch the layers of the window that a page belongs to, each window once."""
-        window = main_window_of(page)
+        window = enclosing(page, QMainWindow)
         if window is not None and window.findChild(cls) is None:
             cls(window, layers)
 
@@ -35,12 +39,11 @@ class CanvasContext(QObject):
             canvas.makeCurrent()
 
 
-def main_window_of(page: QWidget) -> QMainWindow | None:
-    """Return the window that a page belongs to, also if it floats in a window of its own."""
-    frame: QWidget | None = page
-    while frame is not None and not isinstance(frame, QMainWindow):
-        frame = frame.parentWidget()
-    return frame
+def enclosing(widget: QWidget | None, kind: type[Frame]) -> Frame | None:
+    """Return the dock, or the main window, that a widget belongs to, also if it floats in a window of its own."""
+    while widget is not None and not isinstance(widget, kind):
+        widget = widget.parentWidget()
+    return widget
 
 
 def canvas_of(window: QMainWindow) -> QOpenGLWidget | None:

@@ -18,10 +18,11 @@ from ..outlines import Outlines
 from ..outlines.tracing import label_plane
 from ..progress import report
 from .comparing import ComparisonTask, prepared_again
+from .debouncing import Debouncer
 from .displayed_result import DisplayedResult
 from .inputs import Source, trace
 from .studying import ChoiceTask
-from .task import Debouncer, JobRunner, JobSteps
+from .task import JobRunner, JobSteps
 
 # Idle time after a comparison and its explanation before the checks begin, in milliseconds.
 _IDLE_MS = 1000
@@ -120,7 +121,7 @@ class CheckingTask(JobRunner):
 
     def _before(self, shown: DisplayedResult) -> tuple[tuple[str, int], ...]:
         """Return the rows of earlier answers with fewer outlines excluded by hand, oldest first; and keep this one."""
-        count = sum(map(len, shown.excluded))
+        count = 0 if shown.used is None else sum(map(len, shown.used.excluded))
         earlier = tuple(one for one in self._earlier if one[1] < count)
         self._earlier = (*earlier, (shown.result.case, count))
         return earlier if count else ()
@@ -146,11 +147,10 @@ class CheckingTask(JobRunner):
         shown = self._comparison.shown
         if shown is None or shown.run_inputs is None:
             return
-        exclusions, planes = self._comparison.choices.exclusions, iter(shown.run_inputs.planes)
-        for ref, own, out in zip(chain(*shown.run_inputs.layers), self.suspects, shown.excluded, strict=False):
-            layer, plane = ref(), next(planes)
-            if isinstance(layer, Layer):
-                exclusions.put(layer, {*own} - out, shown.run_inputs.recipe, plane)
+        exclusions, used = self._comparison.choices.exclusions, shown.run_inputs
+        for ref, own, out, plane in zip(chain(*used.layers), self.suspects, used.excluded, used.planes, strict=False):
+            if isinstance(layer := ref(), Layer):
+                exclusions.put(layer, {*own} - out, used.recipe, plane)
         exclusions.changed.emit()
 
 

@@ -9,7 +9,7 @@ from qtpy.QtGui import QKeySequence
 from qtpy.QtWidgets import QApplication, QDialog, QLabel, QMainWindow, QMessageBox, QPushButton, QWidget
 
 from ..words import counted
-from .canvas_context import main_window_of
+from .canvas_context import enclosing
 from .session import Session
 
 UNSAVED = "The comparison is not saved: it would be lost."
@@ -43,7 +43,7 @@ class CloseConfirmation(QObject):
     @classmethod
     def watch(cls, page: QWidget, session: Session) -> None:
         """Watch the window that a page belongs to, each window once."""
-        own = cls._watcher_of(main_window_of(page) or page)
+        own = cls._watcher_of(enclosing(page, QMainWindow) or page)
         if own is not None:
             own.session = weakref.ref(session)
 

@@ -43,6 +43,7 @@ from ..progress import as_part, report
 from ..words import counted, p_text
 from .choices import Choices
 from .curves.side_by_side import SideBySide
+from .debouncing import Debouncer
 from .design_files import MAX_OPENED_IMAGES, input_layers, path_of, source_in_file
 from .designing import Row
 from .displayed_result import DisplayedResult
@@ -81,7 +82,7 @@ from .layers import (
 )
 from .report import script_of, with_files_beside, write_sources
 from .splitting import NewPart, layers_of, picked_parts
-from .task import CANCELLED, OTHER_FOLDER, Debouncer, JobSteps, RunInputs, Task, saved_message
+from .task import CANCELLED, OTHER_FOLDER, JobSteps, RunInputs, Task, saved_message
 
 ENDING = ".comparison.npz"
 REPORTS = (".html", ".htm", ".pdf")
@@ -117,7 +118,9 @@ class Outcome:
         shown, answer = self.shown, self.answer
         if answer is not None:
             answer = replace(answer, view={**answer.view, "prints": list(fingerprints)})
-        return replace(self, shown=shown and replace(shown, fingerprints=tuple(fingerprints)), answer=answer)
+        if shown is not None and shown.used is not None:
+            shown = replace(shown, used=replace(shown.used, fingerprints=tuple(fingerprints)))
+        return replace(self, shown=shown, answer=answer)
 
     @property
     def title(self) -> str:
@@ -880,7 +883,8 @@ class ComparisonTask(Task[Comparison]):
             if self.answer is None:
                 self.run_inputs = shown.run_inputs
             self.design.choose(*sides)
-            self.choices.exclusions.replace_all(itertools.chain(*sides), shown.excluded, shown.run_inputs.recipe)
+            excluded, recipe = shown.run_inputs.excluded, shown.run_inputs.recipe
+            self.choices.exclusions.replace_all(itertools.chain(*sides), excluded, recipe)
 
     def _link_images(self) -> None:
         """Link a result to its images if they are opened after it, unless other images are chosen."""
@@ -982,16 +986,13 @@ def paths_of_sides(path: Path) -> tuple[Path, Path]:
 
 
 def curve_table(shown: DisplayedResult, side: str) -> CurveTable:
-    """Return the curves of A or B with all numeric color features, measures, sample and provenance."""
+    """Return the curves of A or B with their rows of the table of outlines, witnesses and provenance."""
     result = shown.result
     ensemble, other = (result.a, result.b) if side == "A" else (result.b, result.a)
-    rows = slice(len(result.a)) if side == "A" else slice(len(result.a), None)
-    columns = {name: paint.values(result)[rows] for name, paint in COLORINGS.items() if paint.numeric}
-    measures = ensemble.features.drop(columns="id").reset_index(drop=True)
-    features = pd.concat([measures.drop(columns=list(columns), errors="ignore"), pd.DataFrame(columns)], axis=1)
-    features.insert(0, "sample", result.names["AB".index(side)])
-    if len(set(ensemble.images.tolist())) > 1:
-        features.insert(1, "image", ensemble.images)
+    whole = pd.concat([result.outlines, result.witnesses.drop(columns=["sample", "id"])], axis=1)
+    own = whole[: len(result.a)] if side == "A" else whole[len(result.a) :]
+    known = ["id", *ensemble.metadata, *(["image"] if len(set(ensemble.images.tolist())) == 1 else [])]
+    features = own.drop(columns=known).reset_index(drop=True)
     provenance = {"side": side, "compared with": other.name, "answer": in_one_line(result)}
     height, width = shown.view.get(side.lower(), {}).get("scale", (1.0, 1.0))  # 1 if missing in the view
     return CurveTable(ensemble, features, (float(height), float(width)), provenance)
@@ -1080,8 +1081,8 @@ def overrule_faults(
     answer = answer and overruled_answer(answer)
     if shown is not None:
         settings = replace(shown.result.settings, overrule=True)
-        run_inputs = shown.run_inputs and replace(shown.run_inputs, settings=settings)
-        shown = prepared_again(replace(shown, result=replace(shown.result, settings=settings), run_inputs=run_inputs))
+        used = shown.used and replace(shown.used, settings=settings)
+        shown = prepared_again(replace(shown, result=replace(shown.result, settings=settings), used=used))
     return shown, answer
 
 

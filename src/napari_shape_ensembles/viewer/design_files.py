@@ -1,8 +1,10 @@
 """Background work on the design table: opening and saving it, and splitting layers into parts."""
 
+import csv
 import re
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +15,7 @@ from napari.layers import Layer
 from numpy.typing import NDArray
 from psygnal import Signal
 
+from ..comparison.design import IMAGE
 from ..comparison.display import LayerData
 from ..comparison.inputs import Inputs
 from ..io import CurveTable, SettingsFile, read_image, save_settings, write_curves
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 
 #: Maximum number of images of a table that are opened as layers: napari handles tens, not hundreds.
 MAX_OPENED_IMAGES = 30
+# Columns of coordinates, which a table of groups does not have.
+_COORDINATES = {"axis-0", "row", "x", "y", "vertex-index"}
 _NOT_IN_FILE_NAME = re.compile(r"[^\w.+-]+")
 
 
@@ -354,3 +359,13 @@ def _file_holding(layer: Layer, source: Source, table: Path) -> tuple[Path, Imag
             plane = plane.astype(np.uint16 if plane.max(initial=0) < 2**16 else np.uint32)
         write_plane(file, plane, Calibration((height, width), source.unit))
     return file, WHOLE
+
+
+def is_table_of_groups(path: Path) -> bool:
+    """Whether a CSV file has a column of images and none of coordinates."""
+    if path.suffix.lower() != ".csv":
+        return False
+    with suppress(OSError, UnicodeError), path.open(encoding="utf-8-sig", newline="") as file:
+        columns = {word.strip().lower() for word in next(csv.reader(file), [])}
+        return IMAGE in columns and not columns & _COORDINATES
+    return False

@@ -1,20 +1,15 @@
 """Menus and file dialogs; the session reads and writes the files, and reports the outcome."""
 
-import csv
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
-from ..archive import is_archive
-from ..comparison.design import IMAGE
-from ..comparison.saved import COMPARISON, EXPERIMENT, REFERENCE
-from ..io import SettingsFile, load_settings, save_settings
+from ..io import SettingsFile, save_settings
 from ..io.outputs import with_ending
-from ..outlines.learned import FORMAT as MODEL
 from .comparing import ENDING, paths_of_sides
 from .experimenting import ENDING as _ENDING
 from .files import prefer_own_reader
@@ -26,8 +21,6 @@ from .task import saved_message
 
 # All that the bench reads, except images and outlines, which napari opens.
 _READABLE = {"Files of the bench (*.npz *.toml *.csv)": "", "All files (*)": ""}
-# Columns of coordinates, which a table of groups does not have.
-_COORDINATES = {"axis-0", "row", "x", "y", "vertex-index"}
 _COMPARISONS = {"Comparison (*.npz)": ENDING}
 _EXPERIMENTS = {"Experiment (*.npz)": _ENDING}
 _REFERENCES = {"References (*.npz)": OF_REFERENCE}
@@ -156,23 +149,12 @@ class Dialogs:
 
     def open(self) -> None:
         """Open a file that the bench writes; what it is, is seen from its content."""
-        if (path := self._ask_open_path()) is None:
-            return
-        session, ending = self._session, path.suffix.lower()
-        if ending == ".toml":
-            self._load_settings(path)
-        elif _is_table_of_groups(path):
-            session.design_work.open(path)
-        elif is_archive(path, MODEL):
-            session.learning.load(path)
-        elif is_archive(path, REFERENCE):
-            session.open_reference(path)
-        elif path.name.endswith((ENDING, _ENDING)) or any(is_archive(path, kind) for kind in (COMPARISON, EXPERIMENT)):
-            prefer_own_reader()
-            session.open_result(path)
-        else:
-            words = "is not a file of the bench: open images and outlines by napari's File menu, or drop them on it"
-            self._show_message(f"⚠ {path.name} {words}.", "")
+        if (path := self._ask_open_path()) is not None:
+            with self._errors_shown():
+                if words := self._session.open_file(path):
+                    self._show_message(words, "")
+                else:
+                    prefer_own_reader()
 
     def save_settings(self) -> None:
         path, choices = self._ask_save_path("Save settings", "settings.toml", _SETTINGS), self._session.choices
@@ -180,13 +162,6 @@ class Dialogs:
             with self._errors_shown(), file_errors_named(path):
                 save_settings(path, SettingsFile(choices.settings, choices.recipe))
                 self._show_message(*saved_message([path]))
-
-    def _load_settings(self, path: Path) -> None:
-        with self._errors_shown(), file_errors_named(path, "read"):
-            file = load_settings(path)
-            self._session.choices.set(file.outlines, file.analysis)
-            self._session.choices.recipe_loaded = True
-            self._show_message(f"Settings of {path.name} loaded.", "")
 
     @contextmanager
     def _errors_shown(self) -> Iterator[None]:
@@ -227,13 +202,3 @@ def _confirm_overwrite(parent: QWidget | None, *paths: Path) -> bool:
         return True
     words = f"{' and '.join(there)} {'exist' if len(there) > 1 else 'exists'} already. Replace?"
     return bool(QMessageBox.question(parent, "Replace files", tip(words)) == QMessageBox.StandardButton.Yes)
-
-
-def _is_table_of_groups(path: Path) -> bool:
-    """Whether a CSV file has a column of images and none of coordinates."""
-    if path.suffix.lower() != ".csv":
-        return False
-    with suppress(OSError, UnicodeError), path.open(encoding="utf-8-sig", newline="") as file:
-        columns = {word.strip().lower() for word in next(csv.reader(file), [])}
-        return IMAGE in columns and not columns & _COORDINATES
-    return False

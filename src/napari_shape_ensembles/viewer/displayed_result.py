@@ -41,16 +41,23 @@ class DisplayedResult:
     """A result with everything that the dock shows about it."""
 
     result: Comparison
-    recipe: Outlines | None  #: None if a file does not contain it
+    used: RunInputs | None  #: its inputs, of a file without layers; None if a file does not contain them
     view: Tree  #: placement of the layers (see `comparison_view`)
     notes: tuple[str, ...] = ()  #: sentences for the panel, in addition to the result's warnings
-    excluded: Excluded = (frozenset(), frozenset())  #: manually excluded ids of each image, A's before B's
-    fingerprints: tuple[str, ...] = ()  #: fingerprints of the images, A's before B's; empty if unknown
-    run_inputs: RunInputs | None = None  #: its inputs; None if its layers are not in the viewer
     sources: Sources | None = None  #: snapshots of its layers
     path: str = ""  #: file it was opened from, or empty
     origin: str = ""  #: sentences on the origin of a result that was not computed in this session
     kinds: tuple[str, ...] = ("image",)  #: kinds of what was given: "image", "labels", "shapes"; "picked" by hand
+
+    @property
+    def run_inputs(self) -> RunInputs | None:
+        """Its inputs; None if its layers are not in the viewer."""
+        return self.used if self.used is not None and any(self.used.layers) else None
+
+    @property
+    def recipe(self) -> Outlines | None:
+        """The recipe of its outlines, if known."""
+        return None if self.used is None else self.used.recipe
 
     @classmethod
     def of_run(cls, result: Comparison, run_inputs: RunInputs, sources: Sources) -> "DisplayedResult":
@@ -69,8 +76,7 @@ class DisplayedResult:
         pairs = zip(itertools.chain(*sources), layers, strict=True)
         origins = [[one.kind] if layer is None else origins_of(layer) for one, layer in pairs]
         kinds = tuple(dict.fromkeys(itertools.chain(*origins)))
-        found = run_inputs.recipe, view, notes, run_inputs.excluded, run_inputs.fingerprints, run_inputs, sources
-        return cls(result, *found, kinds=kinds)
+        return cls(result, run_inputs, view, notes, sources, kinds=kinds)
 
     @classmethod
     def of_file(cls, result: Comparison, view: Tree, path: str = "") -> "DisplayedResult":
@@ -80,30 +86,29 @@ class DisplayedResult:
             f"{_origin(path)} Its original layers are not in the viewer, so the saved result is shown. Run "
             "compares the layers chosen above."
         )
-        recipe = None if known is None else recipe_of(known)
         notes, fingerprints = (tuple(_texts_of(view, name)) for name in ("notes", "prints"))
-        kinds = tuple(_texts_of(view, "kinds")) or cls.kinds
-        return cls(result, recipe, view, notes, _excluded(view), fingerprints, path=path, origin=origin, kinds=kinds)
+        kinds, excluded = tuple(_texts_of(view, "kinds")) or cls.kinds, _excluded(view)
+        used = None
+        if known is not None:
+            used = RunInputs(((), ()), recipe_of(known), result.settings, excluded, fingerprints=fingerprints)
+        return cls(result, used, view, notes, path=path, origin=origin, kinds=kinds)
 
     def to_view(self, painted: str) -> Tree:
         """Return the view to store in a file."""
-        known = None if self.recipe is None else recipe_tree(self.recipe)
-        told = {} if known is None else {"segmentation": known}
-        return {
-            **{key: self.view[key] for key in ("a", "b") if key in self.view},
-            **told,
-            "painted": painted,
-            "notes": list(self.notes),
-            "prints": list(self.fingerprints),
-            "kinds": list(self.kinds),
-            "excluded": [sorted(ids) for ids in self.excluded],
-        }
+        view: Tree = {key: self.view[key] for key in ("a", "b") if key in self.view}
+        view |= {"painted": painted, "notes": list(self.notes), "kinds": list(self.kinds)}
+        if self.used is not None:
+            view["prints"] = list(self.used.fingerprints)
+            view["excluded"] = [sorted(ids) for ids in self.used.excluded]
+            if (recipe := recipe_tree(self.used.recipe)) is not None:
+                view["segmentation"] = recipe
+        return view
 
     def inputs(self) -> Inputs | None:
         """Return the input files with their checksums if every layer was opened from one."""
-        if self.sources is None or self.recipe is None:
+        if self.sources is None or self.used is None:
             return self.result.inputs
-        return inputs_of_sources(self.sources, self.recipe, self.excluded)
+        return inputs_of_sources(self.sources, self.used.recipe, self.used.excluded)
 
     def with_files(self) -> "DisplayedResult":
         """Return a copy whose origin lists the input files that still exist unchanged; reads the files."""
@@ -127,11 +132,11 @@ class DisplayedResult:
 
         Large images are not copied yet; see `with_copies`.
         """
-        wanted = self._names_of_sides()
-        if self.recipe is None or len(self.fingerprints) != sum(map(len, wanted)):
+        wanted, used = self._names_of_sides(), self.used
+        if used is None or len(used.fingerprints) != sum(map(len, wanted)):
             return self
         found = []
-        for name, known in zip(itertools.chain(*wanted), self.fingerprints, strict=True):
+        for name, known in zip(itertools.chain(*wanted), used.fingerprints, strict=True):
             alike = (layer for layer in layers if layer.name == name and isinstance(layer, ACCEPTED))
             found.append(next((layer for layer in alike if fingerprint(layer, dims) == known), None))
         chosen = tuple(layer for layer in found if layer is not None)
@@ -143,16 +148,17 @@ class DisplayedResult:
             return self
         first = len(wanted[0])
         a, b = (tuple(map(weakref.ref, side)) for side in (chosen[:first], chosen[first:]))
-        run_inputs = RunInputs(
+        planes = tuple(plane_of(layer, dims) for layer in chosen)
+        used = RunInputs(
             (a, b),
-            self.recipe,
+            used.recipe,
             self.result.settings,
-            self.excluded,
-            fingerprints=self.fingerprints,
-            planes=tuple(plane_of(layer, dims) for layer in chosen),
+            used.excluded,
+            fingerprints=used.fingerprints,
+            planes=planes,
         )
         origin = _origin(self.path) if self.origin else ""  # empty if computed in this session, and recovered
-        return replace(self, run_inputs=run_inputs, sources=(copies[:first], copies[first:]), origin=origin)
+        return replace(self, used=used, sources=(copies[:first], copies[first:]), origin=origin)
 
     def with_copies(self) -> "DisplayedResult":
         """Return a copy with large images copied as well, which is slow."""

@@ -16,6 +16,7 @@ from ..comparison import Experiment, experiment, position_dependence
 from ..comparison.answer import ratio_words
 from ..comparison.compare import LONG_SECONDS, expected_seconds
 from ..comparison.design import GROUP, NO_REQUESTED_TESTS, RequestedTests, plain_name
+from ..comparison.position import not_tested
 from ..comparison.saved import read_view
 from ..comparison.verdict import ROW_WORDS
 from ..io.outputs import recording_outputs, refuse_overwriting
@@ -23,7 +24,7 @@ from ..io.rerun import recipe_of, recipe_tree
 from ..io.results import EXPERIMENT, RECORD, TRENDS, trend_figures, write_experiment, write_table
 from ..outlines import Ensemble
 from ..progress import as_part, duration, report
-from ..words import counted, p_text
+from ..words import counted, p_text, pooled_name
 from .designing import SIDES, frame_of, requested_tests_of, requested_tests_tree
 from .inputs import (
     Source,
@@ -32,7 +33,6 @@ from .inputs import (
     inputs_of_sources,
     origins_of,
     picked_words,
-    pooled_name,
     trace_image,
     usable,
     with_own_ids,
@@ -125,9 +125,10 @@ def compare_groups(sources: Sources, run_inputs: RunInputs) -> Answer:
     notes = picked_words(sources)
     if rows and (result.table["permuted"] == "curves").all():  # unreplicated images: the test of the page Trust
         try:
-            notes.append(position_dependence(ensembles, settings).sentence())
+            found = position_dependence(ensembles, settings)
+            notes.append(f"{'' if found.rejected else '✓ '}{found.sentence()}")
         except ValueError as error:  # too few outlines
-            notes.append(f"Position within the images is not tested: {error}.")
+            notes.append(not_tested(error))
     names = dict(zip(map(plain_name, titles), run_inputs.names, strict=True))
     in_order = tuple(names[name] for name in result.design.groups)
     return answer_of(result, requested, notes, groups=in_order) if rows else Answer(result, in_order)
@@ -292,7 +293,7 @@ def write_experiment_paper(
             kinds=[str(kind) for kind in view.get("kinds", ["image"])],
             proposal=int(view.get(PROPOSAL, 0)),
             requested=answer.requested,
-            notes=answer.input_notes,
+            notes=[note.removeprefix("✓ ") for note in answer.input_notes],
             files=("compare.py", RECORD),
         )
         write_bytes(every[0], said.encode())

@@ -15,8 +15,9 @@ from ..explanation.headline import Headline, headline
 from ..explanation.swaps import Swap
 from .choices import Choices
 from .comparing import ComparisonTask, write_explanation_report
+from .debouncing import Debouncer
 from .inputs import Sources
-from .task import CANCELLED, Debouncer, JobSteps, RunInputs, Task
+from .task import CANCELLED, JobSteps, RunInputs, Task
 
 # Idle time after a comparison before the explanation starts, in milliseconds.
 _IDLE_MS = 300

@@ -1,4 +1,4 @@
-"""napari readers: curves, comparisons, and orientation maps (EBSD)."""
+"""napari readers: curves, results, settings, and orientation maps (EBSD)."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ import napari
 import numpy as np
 import pandas as pd
 from napari.settings import get_settings
-from napari.utils.notifications import show_warning
+from napari.utils.notifications import show_info, show_warning
 
 from ..archive import is_archive
 from ..budget import budget
@@ -47,16 +47,21 @@ def prefer_own_reader() -> None:
 
 
 def reader(path: str | Sequence[str]) -> Reader | None:
-    """Return a reader of curves, results and orientation maps (EBSD), or None for other files."""
+    """Return a reader of curves, results, settings and orientation maps (EBSD), or None for other files."""
     if all(name.lower().endswith(ENDINGS) for name in paths_of(path)):
         return lambda path: [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]
     if all(map(is_seg, paths_of(path))):
         return lambda path: [mask_layer(name) for name in paths_of(path)]
-    if any(is_archive(name, kind) for name in paths_of(path) for kind in (EXPERIMENT, REFERENCE)):
+    if any(map(_is_for_the_bench, paths_of(path))):
         return open_in_bench
     if all(is_archive(name, COMPARISON) for name in paths_of(path)) and _is_in_a_window():
         return open_in_bench
     return read_curve_layers if all(map(_holds_curves, paths_of(path))) else None
+
+
+def _is_for_the_bench(name: str) -> bool:
+    """Whether a file holds settings, or a result without layers of its own."""
+    return name.lower().endswith(".toml") or any(is_archive(name, kind) for kind in (EXPERIMENT, REFERENCE))
 
 
 def _is_in_a_window() -> bool:
@@ -78,18 +83,19 @@ def _holds_curves(name: str) -> bool:
 
 
 def open_in_bench(path: str | Sequence[str]) -> list[tuple[None]]:
-    """Show saved results in the bench of the current viewer, with their images; they add no layers of their own."""
+    """Open settings and saved results, with their images, in the bench of the current viewer; they add no layers."""
     from .session import Session  # imports all tasks, which other files do not need
 
     viewer = napari.current_viewer()
     if viewer is None:
-        raise ValueError("it is opened in a napari viewer, or by Experiment.load or Reference.load")
+        raise ValueError("it is opened in a napari viewer, or by Experiment.load, Reference.load or load_settings")
     if (window := getattr(viewer, "window", None)) is not None:
         window.add_plugin_dock_widget(PLUGIN, "Shape bench")[0].show()
         prefer_own_reader()
     for name in paths_of(path):
-        session = Session.of(viewer)
-        (session.open_reference if is_archive(name, REFERENCE) else session.open_result)(Path(name))
+        if words := Session.of(viewer).open_file(Path(name)):
+            show_info(words)
+            Session.of(viewer).page_requested.emit("recipe")
     return [(None,)]  # read, without layers
 
 

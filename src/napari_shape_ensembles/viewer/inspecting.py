@@ -27,6 +27,7 @@ from ..outlines import Outlines
 from ..outlines.recognise import Content
 from .camera_flight import move_camera, view_of
 from .choices import Choices
+from .debouncing import Debouncer
 from .inputs import ACCEPTED, Ref, Source, Sources, fingerprint, is_own, plane_of, trace
 from .layers import batched, select
 from .offered import ChosenLayer
@@ -42,7 +43,7 @@ from .review_files import (
 from .review_layers import LayerPlane, ReviewLayers, both_layers, fill_by_score, image_under
 from .segmenting import content_of_objects
 from .shapes_writer import write_shapes
-from .task import Debouncer, JobRunner, JobSteps, RunInputs, Task
+from .task import JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_at, is_under_pointer, pixels_at, rows_and_columns
 
 #: The questions, and their labels.

@@ -34,11 +34,23 @@ from ..palette import OUTLINE
 from ..progress import over_blocks, report
 from ..words import counted
 from .choices import Choices
-from .inputs import OWN, Refs, Sources, file_errors_named, is_own, pixel_size_of, pixels_of, placement_of, source_of
+from .debouncing import Debouncer
+from .inputs import (
+    OWN,
+    Refs,
+    Sources,
+    file_errors_named,
+    is_own,
+    pixel_size_of,
+    pixels_of,
+    placement_of,
+    source_of,
+    write_file,
+)
 from .layers import add_unselected, brush_for, name_after
 from .overlap import are_disjoint
 from .segmenting import FAILED, FeatureCache, SegmentationTask
-from .task import PIXEL_EVENTS, Debouncer, JobSteps, RunInputs, Task, saved_message
+from .task import PIXEL_EVENTS, JobSteps, RunInputs, Task, saved_message
 from .world import drawn_axes, drawn_extent, is_under_pointer, pixels_at, rows_and_columns
 
 #: Label of painted background; all others are objects.
@@ -284,7 +296,7 @@ class LearningTask(Task[ObjectModel]):
     def save(self, path: Path) -> None:
         """Write the model to a file, and refer to the file in the recipe."""
         if self.result is not None:
-            self.start_secondary_job(partial(write_model, self.result, path), partial(self._on_saved, self.result))
+            self.start_secondary_job(partial(write_file, self.result, path), partial(self._on_saved, self.result))
 
     def _on_saved(self, model: ObjectModel, path: Path) -> None:
         self._saved = model
@@ -293,7 +305,8 @@ class LearningTask(Task[ObjectModel]):
 
     def load(self, path: Path) -> None:
         """Load a model from a file."""
-        self.start_secondary_job(partial(read_model, path), partial(self._on_loaded, path))
+        work = file_errors_named(path, "read")(partial(ObjectModel.load, path))
+        self.start_secondary_job(work, partial(self._on_loaded, path))
 
     def _on_loaded(self, path: Path, model: ObjectModel) -> None:
         self._saved = model
@@ -336,19 +349,6 @@ def train_model(
     report("learning", len(images), len(images) + 1)
     _ = model._classifier
     return model
-
-
-def write_model(model: ObjectModel, path: Path) -> Path:
-    """Write a model, and return its path."""
-    with file_errors_named(path):
-        model.save(path)
-    return path
-
-
-def read_model(path: Path) -> ObjectModel:
-    """Read a model; raise a ValueError that names an invalid file."""
-    with file_errors_named(path, "read"):
-        return ObjectModel.load(path)
 
 
 # Proposals -----------------------------------------------------------------------------------------------------

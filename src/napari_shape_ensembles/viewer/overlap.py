@@ -25,30 +25,32 @@ def are_disjoint(layers: Iterable[Layer], viewer: ViewerModel | Choices) -> bool
 
 
 def images_below(layers: Iterable[Layer], images: Iterable[Layer], choices: Choices) -> dict[Layer, Layer]:
-    """Return the image below each of these layers, for those above a unique one.
+    """Return the image below each of these layers, for annotations, outlines and labels above a unique one."""
+    images = list(images)
+    over = [layer for layer in layers if isinstance(layer, _OVER_IMAGES) and not is_own(layer)]
+    return {layer: image for layer in over if (image := image_below(layer, images, choices)) is not None}
+
+
+def image_below(layer: Layer, images: Iterable[Layer], choices: Choices) -> Layer | None:
+    """Return the image below a layer, if there is only one.
 
     For an annotation layer, it is the image that was active before the layer was added, or else the first one that it
-    overlaps. For other outlines and labels, it is the image that contains their bounding box; of several, as from a
-    folder, the one whose name has most in common with theirs, if there is only one.
+    overlaps. For others, it is the image that contains their bounding box; of several, as from a folder, the one whose
+    name has most in common with theirs.
     """
     boxes = {one: box for one in images if isinstance(one, Image) and (box := drawn_extent(one, choices)) is not None}
-    image_of_annotation, found = choices.design.image_of_annotation, {}
-    for layer in layers:
-        if isinstance(layer, _OVER_IMAGES) and not is_own(layer):
-            box = drawn_extent(layer, choices)
-            low, high = (-np.inf, np.inf) if box is None else box  # an empty layer may be drawn on anywhere
-            if layer in image_of_annotation:
-                under = [one for one, (top, end) in boxes.items() if (low <= end).all() and (top <= high).all()]
-                before = image_of_annotation[layer]()
-                elsewhere = before in choices.layers and before not in boxes
-                under = [before] if before in under else [] if elsewhere else under[:1]
-            else:
-                under = [one for one, (top, end) in boxes.items() if (top <= low).all() and (high <= end).all()]
-                common = [common_words(one.name, layer.name) for one in under]
-                under = [one for one, words in zip(under, common, strict=True) if words == max(common)]
-            if len(under) == 1:
-                found[layer] = under[0]
-    return found
+    box = drawn_extent(layer, choices)
+    low, high = (-np.inf, np.inf) if box is None else box  # an empty layer may be drawn on anywhere
+    if (active := choices.design.image_of_annotation.get(layer)) is not None:
+        under = [one for one, (top, end) in boxes.items() if (low <= end).all() and (top <= high).all()]
+        before = active()
+        elsewhere = before in choices.layers and before not in boxes
+        under = [before] if before in under else [] if elsewhere else under[:1]
+    else:
+        under = [one for one, (top, end) in boxes.items() if (top <= low).all() and (high <= end).all()]
+        common = [common_words(one.name, layer.name) for one in under]
+        under = [one for one, words in zip(under, common, strict=True) if words == max(common)]
+    return under[0] if len(under) == 1 else None
 
 
 def common_words(name: str, other: str) -> tuple[int, bool]:

@@ -6,9 +6,9 @@ from functools import partial
 from psygnal import Signal
 
 from ..comparison import Comparison, position_dependence
-from ..comparison.position import PositionDependence
+from ..comparison.position import PositionDependence, not_tested
 from .comparing import ComparisonTask
-from .task import JobRunner, JobSteps, as_user_error
+from .task import JobRunner, JobSteps
 
 
 class PositionCheck(JobRunner):
@@ -41,7 +41,7 @@ class PositionCheck(JobRunner):
         try:
             found: PositionDependence = yield partial(position_dependence, result)
         except ValueError as error:
-            self._set_sentence(f"Position within the images is not tested: {as_user_error(error)}.")
+            self._set_sentence(not_tested(error))
         else:
             self._set_sentence(f"{'⚠' if found.rejected else '✓'} {found.sentence()}")
 

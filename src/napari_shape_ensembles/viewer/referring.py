@@ -27,7 +27,7 @@ from ..palette import COLOR_A, COLOR_B
 from ..progress import as_part, report
 from ..words import p_text
 from .choices import Choices
-from .inputs import OWN, Source, Sources, file_errors_named, inputs_of_sources, trace_image
+from .inputs import OWN, Source, Sources, file_errors_named, inputs_of_sources, trace_image, write_file
 from .layers import NAMED_AFTER, CurveLayer, OwnLayers, name_after
 from .task import JobSteps, RunInputs, Task, saved_message
 
@@ -181,7 +181,8 @@ class ReferenceTask(Task[Judgement]):
 
     def open(self, path: Path) -> None:
         """Open a saved reference."""
-        self.start_secondary_job(partial(read_reference, path), partial(self._on_opened, path))
+        work = file_errors_named(path, "opened")(partial(Reference.load, path))
+        self.start_secondary_job(work, partial(self._on_opened, path))
 
     def _on_opened(self, path: Path, reference: Reference) -> None:
         recipe = None if reference.inputs is None else recipe_of(reference.inputs.recipe)
@@ -196,7 +197,7 @@ class ReferenceTask(Task[Judgement]):
     def save(self, path: Path) -> None:
         """Save the reference to one file."""
         if self.reference is not None:
-            self.start_secondary_job(partial(write_reference, self.reference, path), self._on_saved)
+            self.start_secondary_job(partial(write_file, self.reference, path), self._on_saved)
 
     def _on_saved(self, path: Path) -> None:
         self.unsaved = False
@@ -264,16 +265,3 @@ def _layer(source: Source, ensemble: Ensemble, scores: pd.DataFrame) -> CurveLay
     layer.editable = False
     OWN.add(layer)
     return layer
-
-
-def read_reference(path: Path) -> Reference:
-    """Open a saved reference."""
-    with file_errors_named(path, "opened"):
-        return Reference.load(path)
-
-
-def write_reference(reference: Reference, path: Path) -> Path:
-    """Save a reference; returns the path."""
-    with file_errors_named(path):
-        reference.save(path)
-    return path

@@ -19,11 +19,12 @@ from ..inspection.correcting import plane_at
 from ..inspection.ranking import Inspection
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from .choices import Choices
+from .debouncing import Debouncer
 from .inputs import OWN, PARTS, Source, pixels_of
 from .layers import OwnLayers, add_unselected, brush_for, colormap_of, name_after
 from .overlap import common_words
 from .review_files import ReviewedImage, StackPlane
-from .task import PIXEL_EVENTS, Debouncer
+from .task import PIXEL_EVENTS
 from .world import world_at
 
 #: Feature that colors suspicious curves.

@@ -40,10 +40,11 @@ from ..palette import OUTLINE
 from ..progress import Progress, as_part, each_block, report
 from ..words import account_of, counted
 from .choices import Choices
+from .debouncing import Debouncer
 from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, pixels_of, placement_of, source_of, trace
 from .layers import MANY_LAYERS, add_unselected, batched, colormap_of, existing, name_after
 from .offered import ChosenLayer
-from .task import PIXEL_EVENTS, Debouncer, JobRunner, JobSteps, RunInputs, Task
+from .task import PIXEL_EVENTS, JobRunner, JobSteps, RunInputs, Task
 from .world import drawn_axes
 
 LabelImage = NDArray[np.integer]
@@ -782,7 +783,7 @@ def drafts(source: Source, recipe: Outlines, features: FeatureCache) -> Iterator
             coarse = model.labels(features.of(source.data), step=int(np.ceil(longer / _DRAFT_PX)))
             yield preview_of(coarse, source, recipe, recipe.ignored(source.data), draft=True)
         return
-    slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none"
+    slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none", recipe.refine
     takes_long = recipe.method in TILINGS or any(slow)
     for side, is_drafted in (
         (_DRAFT_PX, longer > (_DRAFT_PX if takes_long else _MAX_UNDRAFTED_PX)),
@@ -795,8 +796,8 @@ def drafts(source: Source, recipe: Outlines, features: FeatureCache) -> Iterator
 
 def draft_of(source: Source, recipe: Outlines, factor: int) -> Preview:
     """Return the preview of an image downsampled by a factor, of the size of the image."""
-    ignored = recipe.ignored(source.data).coarse(factor)
-    coarse = recipe.at_resolution(1 / factor).labels(downsampled(with_values(source.data), factor), ignored=ignored)
+    ignored, quick = recipe.ignored(source.data).coarse(factor), replace(recipe.at_resolution(1 / factor), refine=False)
+    coarse = quick.labels(downsampled(with_values(source.data), factor), ignored=ignored)
     preview = preview_of(coarse, source, recipe, ignored, factor=factor, draft=True)
 
     def enlarged(pixels: NDArray[Any]) -> NDArray[Any]:

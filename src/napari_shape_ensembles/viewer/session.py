@@ -9,13 +9,19 @@ from typing import Any
 from napari.components import ViewerModel
 from psygnal import Signal
 
+from ..archive import is_archive
+from ..comparison.saved import COMPARISON, EXPERIMENT, REFERENCE
 from ..compiled import begin_compiling
+from ..io import load_settings
+from ..outlines.learned import FORMAT as MODEL
 from .checking import CheckingTask
 from .choices import Choices
-from .comparing import ComparisonTask
+from .comparing import ENDING, ComparisonTask
 from .curves.image_cells import ImageCells
-from .design_files import DesignWork
+from .design_files import DesignWork, is_table_of_groups
+from .experimenting import ENDING as ENDING_OF_EXPERIMENT
 from .explaining import ExplanationTask
+from .inputs import file_errors_named
 from .inspecting import InspectionTask
 from .learning import LearningTask, ProposingTask
 from .position_check import PositionCheck
@@ -78,15 +84,33 @@ class Session:
         is_other = then is not None and then.recipe != self.choices.recipe
         self.comparison.curves.veil(is_other and self.segmentation.is_preview_drawn)
 
-    def open_result(self, path: Path) -> None:
-        """Show a saved result on the page *Answer*."""
-        self.comparison.open(path)
-        self.page_requested.emit("Answer")
+    def open_file(self, path: Path) -> str:
+        """Open a file that the bench writes, recognized by its content; return a sentence if it is open already.
 
-    def open_reference(self, path: Path) -> None:
-        """Open a saved reference on the page *Answer*."""
-        self.referring.open(path)
-        self.page_requested.emit("Answer")
+        Raise a ValueError if it is another file, or invalid settings.
+        """
+        if path.suffix.lower() == ".toml":
+            with file_errors_named(path, "read"):
+                file = load_settings(path)
+                self.choices.set(file.outlines, file.analysis)
+            self.choices.recipe_loaded = True
+            return f"Settings of {path.name} loaded."
+        if is_table_of_groups(path):
+            self.design_work.open(path)
+        elif is_archive(path, MODEL):
+            self.learning.load(path)
+        elif is_archive(path, REFERENCE):
+            self.referring.open(path)
+            self.page_requested.emit("Answer")
+        elif path.name.endswith((ENDING, ENDING_OF_EXPERIMENT)) or any(
+            is_archive(path, kind) for kind in (COMPARISON, EXPERIMENT)
+        ):
+            self.comparison.open(path)
+            self.page_requested.emit("Answer")
+        else:
+            words = "is not a file of the bench: open images and outlines by napari's File menu, or drop them on it"
+            raise ValueError(f"{path.name} {words}.")
+        return ""
 
     def attach(self, *tasks: Task[Any], by: object = None) -> None:
         """Register an open page for these tasks; the first one connects the session to the viewer.

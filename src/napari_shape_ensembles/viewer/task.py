@@ -25,6 +25,7 @@ from ..outlines.proposals import best_recipe
 from ..parameters import NOT_SET, Parameter, parameters_of
 from ..progress import Progress, Stopped, reporting
 from .choices import Choices
+from .debouncing import Debouncer
 from .inputs import (
     Excluded,
     ImageRow,
@@ -60,41 +61,6 @@ _DEBOUNCE_MS = 150  # debounce of layer events, in ms
 _MAX_LISTED = 3  # maximum number of files named in a message
 #: Remedy if a folder for results contains files that were modified, or are not ours.
 OTHER_FOLDER = "choose another folder"
-
-
-class Debouncer:
-    """Debounces a method: calls it once, some milliseconds after the last of a burst of events.
-
-    The method is held by a weak reference, so that objects can be deleted. There is no QTimer object, which would have
-    to be destroyed in the thread that created it.
-    """
-
-    def __init__(self, method: Callable[[], object], wait: int = 0) -> None:
-        self._method = weakref.WeakMethod(method)
-        self._wait = wait
-        self._requests = 0
-        self.pending = self.is_held = False  #: whether a call is due; whether calls wait until `start` is called again
-
-    def start(self, _: object = None) -> None:
-        """Schedule the call; a pending one is postponed."""
-        self._requests += 1
-        self.pending = True
-        request = self._requests
-        QTimer.singleShot(self._wait, lambda: self._call_if_latest(request))
-
-    def stop(self) -> None:
-        self._requests += 1
-        self.pending = False
-
-    def flush(self) -> None:
-        """Call it at once if a call is due."""
-        if self.pending and (method := self._method()) is not None:
-            self.stop()
-            method()
-
-    def _call_if_latest(self, request: int) -> None:
-        if request == self._requests and not self.is_held:
-            self.flush()
 
 
 # Life cycle ----------------------------------------------------------------------------------------------------

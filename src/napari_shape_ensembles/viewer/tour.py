@@ -7,8 +7,9 @@ from qtpy.QtCore import QEvent, QObject, QPoint, Qt, Signal
 from qtpy.QtGui import QKeyEvent
 from qtpy.QtWidgets import QFrame, QLabel, QWidget
 
+from .debouncing import Debouncer
 from .page_status import STEPS
-from .panels.widgets import button, column, row, single_shot_timer, wrapped_label
+from .panels.widgets import button, column, row, wrapped_label
 from .session import Session
 
 _WIDTH, _GAP = 300, 16  # pixels
@@ -53,7 +54,7 @@ class Tour(QFrame):
             part.clicked.connect(action)
         foot = row(self.count, self.end, self.back, self.next, grows=self.count)
         column(self.title, self.text, foot, page=self, margins=(12, 10, 12, 10))
-        self._reposition_timer = single_shot_timer(self, self.reposition, _SETTLE_MS)
+        self._reposition_debouncer = Debouncer(self.reposition, _SETTLE_MS)
         bench.destroyed.connect(self.deleteLater)
         self.parentWidget().installEventFilter(self)
 
@@ -80,7 +81,7 @@ class Tour(QFrame):
         self.next.setText("Next ›" if place < len(STEPS) - 1 else "Done")
         self.setAccessibleName(f"Tour, {name}: {_STOPS[name]}")
         self.reposition()
-        self._reposition_timer.start()
+        self._reposition_debouncer.start()
         self.setFocus()
 
     def reposition(self) -> None:
@@ -96,7 +97,7 @@ class Tour(QFrame):
     def eventFilter(self, window: QObject, event: QEvent) -> bool:
         """Follow the size of the window, which may become smaller than the place of the callout."""
         if event.type() == QEvent.Type.Resize and self.isVisible():
-            self._reposition_timer.start()
+            self._reposition_debouncer.start()
         return super().eventFilter(window, event)
 
     def show_next(self) -> None:

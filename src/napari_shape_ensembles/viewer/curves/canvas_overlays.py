@@ -14,11 +14,12 @@ from qtpy.QtWidgets import QFrame, QListView, QMainWindow, QWidget
 
 from ...comparison import Comparison
 from ..camera_flight import Flight, view_of
-from ..canvas_context import canvas_of, main_window_of
+from ..canvas_context import canvas_of, enclosing
 from ..comparing import ComparisonTask
+from ..debouncing import Debouncer
 from ..painting import in_pixels, rows_within
 from ..panels.fonts import elided_apart, painting, with_label_font
-from ..panels.widgets import button, column, row, single_shot_timer
+from ..panels.widgets import button, column, row
 from ..world import drawn_at, pixels_at
 from .card import CurveCard
 from .side_by_side import CAPTION_GAP_PX, CAPTION_HEIGHT_PX, Caption, SideBySide
@@ -44,13 +45,13 @@ class CanvasOverlays:
         self.line: LassoLine | None = None
         self.captions: Captions | None = None
         self.outlines: OutlinesInView | None = None
-        self._captions_timer = single_shot_timer(page, self.show_captions)
+        self._captions_debouncer = Debouncer(self.show_captions)
         camera = comparison.choices.viewer.scene.camera
         for event in (camera.events.center, camera.events.zoom):
             event.connect(self._on_camera_moved)
         comparison.choices.layers.events.connect(self._on_layers_changed)
         comparison.side_by_side.arranged.connect(self._on_layers_changed, check_nargs=False)
-        self._card_timer = single_shot_timer(page, self.show_card)
+        self._card_debouncer = Debouncer(self.show_card)
 
     def fly_to(self, row: int) -> None:
         """Move the camera to a curve that was selected in another view."""
@@ -61,7 +62,7 @@ class CanvasOverlays:
                 zoom = self._cell_center_and_size(canvas, row)[1] / max(float(np.ptp(outline, axis=0).max()), 1e-9)
             self._camera_moved = True
             self._flight.to(centre, zoom)
-            self._card_timer.start()
+            self._card_debouncer.start()
 
     def _cell_center_and_size(self, canvas: QWidget, row: int) -> tuple[QPoint, float]:
         """Return the center of a curve's grid cell, and the curve's size in pixels once the camera has moved to it."""
@@ -72,7 +73,7 @@ class CanvasOverlays:
 
     def schedule_card(self) -> None:
         """Schedule the card of the selected curve, after pending events."""
-        self._card_timer.start()
+        self._card_debouncer.start()
 
     def show_card(self) -> None:
         """Show the card away from the curves, unless the window *Curves*, which has a card, is visible."""
@@ -113,8 +114,8 @@ class CanvasOverlays:
 
     def _on_layers_changed(self, _: object = None) -> None:
         """Schedule an update of the captions: layer lists emit many events."""
-        if isalive(self._captions_timer) and not self._captions_timer.isActive():
-            self._captions_timer.start()
+        if not self._captions_debouncer.pending:
+            self._captions_debouncer.start()
 
     def _on_camera_moved(self, _: object = None) -> None:
         for part in (self.outlines, self.captions):
@@ -154,7 +155,7 @@ class CanvasOverlays:
     def _window(self) -> QMainWindow | None:
         """Return the main window of the page, an ancestor of floating docks, too."""
         page = self._page()
-        return main_window_of(page) if page is not None and isalive(page) else None
+        return enclosing(page, QMainWindow) if page is not None and isalive(page) else None
 
     def _canvas(self) -> QWidget | None:
         """Return the canvas of the window of the page."""
@@ -324,7 +325,9 @@ class FloatingCard(QFrame):
 
     def move_away_from(self, place: QPoint) -> None:
         """Move to the corner of the canvas that is farthest from a point, to leave its surroundings visible."""
-        self.adjustSize()
+        self.ensurePolished()
+        self.layout().activate()
+        self.resize(_WIDTH, self.layout().totalHeightForWidth(_WIDTH))  # `adjustSize` assumes a greater width
         canvas = self.parentWidget()
         left = canvas.width() - self.width() if place.x() < canvas.width() / 2 else 0
         top = canvas.height() - self.height() if place.y() < canvas.height() / 2 else 0

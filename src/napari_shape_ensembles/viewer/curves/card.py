@@ -21,7 +21,11 @@ from .selection_menu import SelectionMenu
 
 _NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
 _MAX_NAME_LETTERS = 80
-_SHORT_LABELS = {"distance_from_mean": "from the mean", "equivalent_diameter": "diameter", "circularity": "circularity"}
+_SHORT_LABELS = {
+    "distance_from_mean": "distance from the mean",
+    "equivalent_diameter": "diameter",
+    "circularity": "circularity",
+}
 
 
 class CurveCard(OutlineButtons):

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from napari.layers import Image
 from numpy.typing import NDArray
 from qtpy.QtGui import QImage, QPixmap
 from qtpy.QtWidgets import QGridLayout
@@ -13,7 +12,7 @@ from ...outlines.units import conversion_factor
 from ...words import counted
 from ..comparing import ComparisonTask
 from ..inputs import Source, own_ids, source_of
-from ..overlap import images_below
+from ..overlap import image_below
 from ..panels.fonts import NamedLine
 from ..panels.shape_canvas import SIDE_MARKS, OutlineButtons, radius
 from ..panels.widgets import clear_layout, column, tip, wrapped_label
@@ -105,11 +104,10 @@ def picture_of(comparison: ComparisonTask, source: Source, side: int, place: int
     pixels = source.data if source.kind == "image" else None
     run_inputs, choices = None if comparison.shown is None else comparison.shown.run_inputs, comparison.choices
     layer = None if run_inputs is None else run_inputs.layers[side][place]()
-    if source.kind == "labels" and layer is not None and layer in choices.layers:
-        images = [one for one in choices.layers if isinstance(one, Image)]
-        if (below := images_below([layer], images, choices).get(layer)) is not None:
-            known = source_of(below, choices.dims).data
-            pixels = known if known.shape[:2] == source.data.shape else None
+    is_over = source.kind == "labels" and layer is not None and layer in choices.layers
+    if is_over and (below := image_below(layer, choices.layers, choices)) is not None:
+        known = source_of(below, choices.dims).data
+        pixels = known if known.shape[:2] == source.data.shape else None
     if pixels is None:
         return None
     pixels = np.asarray(pixels)

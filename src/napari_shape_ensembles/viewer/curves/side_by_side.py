@@ -20,10 +20,10 @@ from ...palette import SIDE_COLORS
 from ...words import counted
 from ..camera_flight import is_where_moved
 from ..choices import Choices
+from ..debouncing import Debouncer
 from ..inputs import OWN, is_own
 from ..layers import CurveLayer, add_unselected, batched, existing
 from ..overlap import are_disjoint, images_below
-from ..task import Debouncer
 from ..world import drawn_extent
 
 #: Height of a caption, and its distance from the image, in canvas pixels.

@@ -209,11 +209,7 @@ def measured_columns(result: Comparison) -> dict[str, Real]:
 
 def table_of(result: Comparison) -> pd.DataFrame:
     """Return a table of the pooled curves: sample, image, id and measurements."""
-    ids = result.distances["id"]
-    # Ids of mixed types (integers and strings) cannot be sorted.
-    named = {
-        "sample": result.distances["sample"],
-        "image": np.concatenate([result.a.images, result.b.images]).astype(object),
-        "id": ids if ids.map(type).nunique() == 1 else ids.astype(str),
-    }
-    return pd.DataFrame({**named, **measured_columns(result)})
+    known = result.outlines[["sample", "image", "id"]]
+    if known["id"].map(type).nunique() > 1:  # ids of mixed types (integers and strings) cannot be sorted
+        known = known.astype({"id": str})
+    return pd.concat([known, pd.DataFrame(measured_columns(result))], axis=1)

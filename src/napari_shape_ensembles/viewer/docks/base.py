@@ -17,8 +17,9 @@ from ...progress import Progress
 from ..canvas_context import CanvasContext
 from ..choices import PLUGIN
 from ..close_confirmation import CloseConfirmation
+from ..debouncing import Debouncer
 from ..form import Form, in_words
-from ..panels.widgets import NarrowList, Notice, WrappedLabel, button, row, run_keys, single_shot_timer, wrapped_label
+from ..panels.widgets import NarrowList, Notice, WrappedLabel, button, row, run_keys, wrapped_label
 from ..session import Session
 from ..task import Task
 
@@ -40,8 +41,8 @@ class Page(QWidget):
         self.destroyed.connect(self._connection.on_page_destroyed)
         self._followers: list[weakref.WeakMethod[Callable[[], Any]]] = []
         self._was_shown = False
-        self._close_timer = single_shot_timer(self, self._disconnect_if_closed)
-        self._orphan_timer = single_shot_timer(self, self._delete_if_orphaned)
+        self._close_debouncer = Debouncer(self._disconnect_if_closed)
+        self._orphan_debouncer = Debouncer(self._delete_if_orphaned)
 
     def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
         """Connect a slot to a signal of the session while the page is open."""
@@ -77,7 +78,7 @@ class Page(QWidget):
     def showEvent(self, event: QEvent | None) -> None:
         """Reconnect to the session after the page was closed."""
         self._was_shown = True
-        self._close_timer.stop()
+        self._close_debouncer.stop()
         self.attach()
         CloseConfirmation.watch(self, self.session)
         CanvasContext.watch(self, self.session.choices.layers)
@@ -89,7 +90,7 @@ class Page(QWidget):
         A page that is put into another widget before it was ever shown is hidden, too, by Qt before 6.9.
         """
         if self._was_shown:
-            self._close_timer.start()
+            self._close_debouncer.start()
         super().hideEvent(event)
 
     def changeEvent(self, event: QEvent | None) -> None:
@@ -98,7 +99,7 @@ class Page(QWidget):
         That may run in a worker thread, where PySide would destroy the widget.
         """
         if event is not None and event.type() == QEvent.Type.ParentChange:
-            self._orphan_timer.start()
+            self._orphan_debouncer.start()
         super().changeEvent(event)
 
     def _delete_if_orphaned(self) -> None:

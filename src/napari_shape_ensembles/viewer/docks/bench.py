@@ -23,10 +23,12 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from ..canvas_context import enclosing
 from ..choices import PLUGIN
 from ..curves.canvas_overlays import CanvasOverlays
+from ..debouncing import Debouncer
 from ..page_status import STATES, STATUS_OF, STEPS, PageStatus
-from ..panels.widgets import FOCUS, SteadyTabs, button, column, single_shot_timer, tip, wrapped_label
+from ..panels.widgets import FOCUS, SteadyTabs, button, column, tip, wrapped_label
 from ..session import Session
 from ..tour import Tour
 from .answer import AnswerPage
@@ -97,7 +99,7 @@ class Bench(Page):
             heads.addWidget(heading, 1)
         self.reason = wrapped_label()
         column(heads, self.stack, self.reason, self.next, page=self, margins=(4, 4, 4, 4), grows=self.stack)
-        self._headings_timer = single_shot_timer(self, self.update_headings, _DEBOUNCE_MS)
+        self._headings_debouncer = Debouncer(self.update_headings, _DEBOUNCE_MS)
         choices, design, comparison = session.choices, session.design, session.comparison
         news = {
             "Images": (design.calibrated, design.warned),
@@ -123,8 +125,8 @@ class Bench(Page):
         self.show_page(0)
 
     def _schedule_headings(self) -> None:
-        if not self._headings_timer.isActive():
-            self._headings_timer.start()
+        if not self._headings_debouncer.pending:
+            self._headings_debouncer.start()
 
     # The pages.
 
@@ -245,7 +247,7 @@ class Bench(Page):
         if is_new := inner is None:
             inner = page.new_instance() if isinstance(page, TabbedPage) else self._new_page(name)
             window.add_dock_widget(inner, name=title, area="right")
-        if (dock := dock_of(inner)) is None:
+        if (dock := enclosing(inner, QDockWidget)) is None:
             return
         if is_new:
             self._place_dock(dock)
@@ -255,7 +257,7 @@ class Bench(Page):
 
     def _place_dock(self, dock: QDockWidget) -> None:
         """Place a new dock beside the bench if the canvas stays wide enough, else as a tab."""
-        main, frame = self.window(), dock_of(self)
+        main, frame = self.window(), enclosing(self, QDockWidget)
         if frame is None or frame.isFloating() or not isinstance(main, QMainWindow):
             return
         others = [one for ref in self._torn_off if (one := ref()) is not None and isalive(one)]
@@ -298,14 +300,6 @@ class Bench(Page):
                 frame.ensureWidgetVisible(focused)
             frame = frame.parentWidget()
         return True
-
-
-def dock_of(widget: QWidget) -> QDockWidget | None:
-    """Return the dock widget that contains a widget, or None."""
-    frame: QWidget | None = widget
-    while frame is not None and not isinstance(frame, QDockWidget):
-        frame = frame.parentWidget()
-    return frame
 
 
 def _start_automation(session: Session) -> None:

@@ -105,8 +105,8 @@ class GroupsPanel(QWidget):
             self._drawn = answer
             texts = (self.sentences, answer.sentences), (self.contrasts, answer.contrasts[:_MAX_LISTED])
             for label, sentences in texts:
-                label.setText("\n".join(sentences).replace("p = ", "p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))
-            self.notes.setText("\n".join(f"⚠ {note}" for note in answer.notes))
+                label.setText("\n".join(sentences))
+            self.notes.setText("\n".join(note if note.startswith("✓") else f"⚠ {note}" for note in answer.notes))
             self.table.verticalHeader().setDefaultSectionSize(2 * self.table.fontMetrics().lineSpacing() + 6)
             self.table.show_rows(answer.rows)
             self._figures = answer.figures

@@ -4,7 +4,7 @@ import re
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from itertools import product, takewhile
+from itertools import takewhile
 
 import numpy as np
 from napari.components import Dims, ViewerModel
@@ -41,10 +41,12 @@ from ...io.calibration import Calibration, read_calibration
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
 from ...words import counted
+from ..debouncing import Debouncer
 from ..design_files import path_of
 from ..designing import Row
 from ..dialogs import Dialogs
 from ..inputs import ImageRow, Ref, fingerprint, source_of
+from ..overlap import image_below
 from ..page_status import images_status
 from ..panels.fonts import painting, with_label_font
 from ..panels.shape_canvas import SIDE_MARKS
@@ -58,7 +60,6 @@ from ..panels.widgets import (
     picked_group_notice,
     row,
     scrolling,
-    single_shot_timer,
     tip,
     wrapped_label,
 )
@@ -66,7 +67,6 @@ from ..segmenting import content_of_objects
 from ..session import Session
 from ..splitting import SplitOption, split_options
 from ..task import JobRunner, JobSteps
-from ..world import drawn_extent
 from .base import Page
 from .pixel_size import PixelSize, calibrate, calibration_of
 
@@ -105,6 +105,8 @@ class ImagesPage(Page):
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
         super().__init__(Session.of(napari_viewer))
+        self._refresh_debouncer = Debouncer(self.refresh)
+        self._check_debouncer = Debouncer(self.check_images, _CHECK_DEBOUNCE_MS)
         self._check_runner = JobRunner()
         self.add_close_handler(self._check_runner.cancel)
         self.design = self.session.design
@@ -159,11 +161,9 @@ class ImagesPage(Page):
         buttons = row(self.split, self.table_menu)
         scrolling(self, self.table, buttons, *said, self.pixels, self.tour, grows=self.table)
         for signal in (self.design.changed, self.design.calibrated):
-            self.link(signal, self._schedule_refresh)
+            self.link(signal, self._refresh_debouncer.start)
         self.link(self.session.design_work.message_posted, self._show_message)
         self.link(self.session.segmentation.converted, self._show_mask)
-        self._refresh_timer = single_shot_timer(self, self.refresh)
-        self._check_timer = single_shot_timer(self, self.check_images, _CHECK_DEBOUNCE_MS)
         self.attach()
 
     def _create_pixel_size(self, unfolded: bool) -> None:
@@ -183,12 +183,9 @@ class ImagesPage(Page):
         super().showEvent(event)
         self.refresh()
 
-    def _schedule_refresh(self) -> None:
-        self._refresh_timer.start()
-
     def _show_message(self, words: str) -> None:
         self.message.setText(words)
-        self._refresh_timer.start()
+        self._refresh_debouncer.start()
 
     def refresh(self) -> None:
         """Refresh the table, and show why nothing can be compared."""
@@ -217,7 +214,7 @@ class ImagesPage(Page):
         self.pooled.set_message(_pooled_words(design.pooled()))
         self.divided.set_message(self.session.design_work.divided())
         self.message.setVisible(bool(self.message.text()))
-        self._check_timer.start()
+        self._check_debouncer.start()
 
     def check_images(self) -> None:
         """Check in the background for duplicate images, label images opened as images, and labels of listed images."""
@@ -268,17 +265,12 @@ class ImagesPage(Page):
             self.warnings.show_text("\n".join(words[bool(said or rest) :]))
 
     def _find_pair(self, refs: Iterable[Ref], contents: Collection[Ref]) -> tuple[Ref, Ref] | None:
-        """Return the first image in the table of which a mask or labels are listed as well."""
-        choices = self.session.choices
-        kinds = {ref: isinstance(layer, Labels) or ref in contents for ref in refs if (layer := ref()) is not None}
-        images = [ref for ref, is_mask in kinds.items() if not is_mask and isinstance(ref(), Image)]
-        for image, mask in product(images, [ref for ref, is_mask in kinds.items() if is_mask]):
-            one, other = image(), mask()
-            if one is not None and other is not None:
-                under, over = drawn_extent(one, choices), drawn_extent(other, choices)
-                if under is not None and over is not None and np.allclose(under, over):
-                    return image, mask
-        return None
+        """Return an image in the table of which a mask or labels are listed as well, and these."""
+        layers = [layer for ref in refs if (layer := ref()) is not None]
+        masks = [one for one in layers if isinstance(one, Labels) or weakref.ref(one) in contents]
+        images = [one for one in layers if one not in masks]
+        pairs = ((image, mask) for mask in masks if (image := image_below(mask, images, self.session.choices)))
+        return next(((weakref.ref(image), weakref.ref(mask)) for image, mask in pairs), None)
 
     def _use_as_labels(self) -> None:
         self.session.segmentation.convert([layer for ref in self._contents if (layer := ref()) is not None])
@@ -289,7 +281,7 @@ class ImagesPage(Page):
             if (layer := ref()) is not None:
                 calibrate(layer, size, self.session.choices.dims)
         self._sizes = []
-        self._refresh_timer.start()
+        self._refresh_debouncer.start()
 
     def _inspect_mask(self) -> None:
         """Lay the labels over their image, and inspect them."""
@@ -329,7 +321,7 @@ class ImagesPage(Page):
             for layer in layers:
                 if isinstance(layer, Layer):
                     self._calibrate(layer, text)
-            self._refresh_timer.start()
+            self._refresh_debouncer.start()
         else:
             self.design.write([(layer, name, text) for layer in layers])
 
@@ -343,7 +335,7 @@ class ImagesPage(Page):
             self.design.write([(layer, GROUP, group) for layer in layers])
         else:
             self.message.setText("Drop images, labels or shapes on a row that has a group.")
-        self._refresh_timer.start()
+        self._refresh_debouncer.start()
 
     def _calibrate(self, layer: Layer, text: str) -> None:
         match = _SIZE.fullmatch(text)
@@ -369,7 +361,7 @@ class ImagesPage(Page):
             action()
         except ValueError as error:
             self.message.setText(f"⚠ {error}")
-        self._refresh_timer.start()
+        self._refresh_debouncer.start()
 
     def _split_options(self) -> list[SplitOption]:
         """Return the ways in which the image of the current row can be split; a ValueError if it shows no plane."""
@@ -590,7 +582,7 @@ class DesignView(QTableWidget):
         ]
         widths[0] = min(self.sizeHintForColumn(0), _MIN_NAME_WIDTH)
         excess = sum(widths) - self.viewport().width()
-        while excess > 0 and (wide := [place for place in range(1, len(widths) - 1) if widths[place] > least[place]]):
+        while excess > 0 and (wide := [place for place in range(1, len(widths)) if widths[place] > least[place]]):
             widest = max(wide, key=lambda place: widths[place])  # its full text is in the tooltip
             widths[widest] -= 1
             excess -= 1

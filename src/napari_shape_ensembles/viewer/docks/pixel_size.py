@@ -1,6 +1,7 @@
 """The widget *Pixel size*: shows a layer's pixel size, reads it from its file or a scale bar, and sets it."""
 
 import weakref
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -196,7 +197,9 @@ class PixelSize(QWidget):
             self.message.setText(f"⚠ {error}")
         else:
             self._remove_bar()
-            self.message.setText(f"{calibration}.")
+            self.message.setText(
+                f"{replace(calibration_of(layer, self._dims), source=calibration.source)}."
+            )  # um is µm
 
 
 def _entered(height: float = 1.0, width: float = 1.0, unit: str = "pixel") -> Calibration:

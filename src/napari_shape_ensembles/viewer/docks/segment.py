@@ -10,6 +10,8 @@ from napari.layers import Layer
 from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtWidgets import QCheckBox
 
+from ...compiled import WAITING
+from ...progress import Progress
 from ...words import account_of, counted
 from ..dialogs import Dialogs
 from ..form import OutlinesForm
@@ -95,6 +97,7 @@ class SegmentCurves(TaskPage):
         self.link(self.session.design.changed, self._choose_image)
         self.link(task.snapshot_changed, self._fit_form)
         self.link(task.previewed, self._emit_previewed)
+        self.link(task.previewer.progressed, self._show_waiting)
         for part, other in ((self.proposals, self.session.proposing), (self.by_example, self.session.learning)):
             for signal in (other.changed, other.progressed, self.session.choices.changed, task.changed):
                 self.link(signal, part.show_state)
@@ -140,6 +143,11 @@ class SegmentCurves(TaskPage):
         """Unfold and show the form."""
         self.scroll.scroll_to(self.settings)
 
+    def _show_waiting(self, step: Progress) -> None:
+        """Say that the preview waits for the compiler, or does so no longer."""
+        if (WAITING in step.name) != (WAITING in self.count.text()):
+            self.show_result()
+
     def show_result(self) -> None:
         """Show the numbers of the preview, and the outcome of the last run."""
         task, preview = self.segmentation, self.segmentation.preview
@@ -147,9 +155,10 @@ class SegmentCurves(TaskPage):
             with QSignalBlocker(box):
                 box.setChecked(on)
         self.sizes.show_values([] if preview is None else preview.diameters, "" if preview is None else preview.unit)
-        words = ["updating …"] if task.is_preview_pending else []
+        updating = f"updating, {WAITING} …" if WAITING in task.previewer.step.name else "updating …"
+        words = [updating] if task.is_preview_pending else []
         if preview is not None:
-            told = " · updating …" if task.is_preview_pending else ""
+            told = f" · {updating}" if task.is_preview_pending else ""
             words = [f"<b>{counted(len(preview.diameters), 'object')}</b>{' (draft)' if preview.draft else ''}{told}"]
             drawn = " (dotted)" if task.is_preview_drawn else ""
             words += [f"{escape(line)}{drawn}" for line in account_of(preview.left_out)]

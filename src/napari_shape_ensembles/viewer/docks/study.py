@@ -13,6 +13,7 @@ from ...progress import Progress
 from ...studies import DecisionLandscape, SmoothingStudy
 from ...studies.figures import plot_landscape, plot_study
 from ...words import counted, p_text
+from ..debouncing import Debouncer
 from ..panels.fonts import with_label_font
 from ..panels.plot_view import Plot, PlotView
 from ..panels.widgets import (
@@ -22,7 +23,6 @@ from ..panels.widgets import (
     form,
     row,
     scrolling,
-    single_shot_timer,
     wrapped_label,
 )
 from ..session import Session
@@ -73,8 +73,8 @@ class StudyPage(TaskPage):
         self.view.setToolTip("Click a point to load its settings")
         self.view.describe = self.describe
         self.view.clicked.connect(self._pick)
-        self._redraw_timer = single_shot_timer(self, self.redraw, _REDRAW_MS)
-        self._progress_timer = single_shot_timer(self, self._show_running, _PROGRESS_MS)
+        self._redraw_debouncer = Debouncer(self.redraw, _REDRAW_MS)
+        self._progress_debouncer = Debouncer(self._show_running, _PROGRESS_MS)
         state = self.reason, self.step, self.progress, self.stale, self.excluded, self.answer
         self.findings = (self.answer,)
         self.line = ChoicesLine(self, "recipe", "settings")
@@ -101,7 +101,7 @@ class StudyPage(TaskPage):
     @property
     def drawing(self) -> bool:
         """Whether a plot is being rendered or scheduled."""
-        return self.view.busy or self._redraw_timer.isActive()
+        return self.view.busy or self._redraw_debouncer.pending
 
     def run(self) -> None:
         self.picked.setText(_CLICK)
@@ -120,14 +120,14 @@ class StudyPage(TaskPage):
         if self._plot_state() != self._drawn_state:
             if not study.running:
                 self.redraw()
-            elif not self._redraw_timer.isActive():
-                self._redraw_timer.start()
+            elif not self._redraw_debouncer.pending:
+                self._redraw_debouncer.start()
 
     def _plot_state(self) -> tuple[Any, ...]:
         return self.result, self.study.drawn, self.marked()
 
     def redraw(self) -> None:
-        self._redraw_timer.stop()
+        self._redraw_debouncer.stop()
         self._drawn_state = self._plot_state()
         drawable = self.result is not None and self.result.done_something
         for part in (self.shown_row, self.view, self.picked):
@@ -137,9 +137,9 @@ class StudyPage(TaskPage):
 
     def show_progress(self, step: Progress) -> None:
         """Show the progress and the partial result, throttled."""
-        if not self._progress_timer.isActive():
+        if not self._progress_debouncer.pending:
             super().show_progress(step)
-            self._progress_timer.start()
+            self._progress_debouncer.start()
 
     def _show_running(self) -> None:
         if self.busy:

@@ -12,9 +12,10 @@ from qtpy.QtCore import QEvent, QPoint, QSize, Qt, Signal
 from qtpy.QtGui import QImage, QMouseEvent, QPainter
 from qtpy.QtWidgets import QSizePolicy, QToolTip
 
+from ..debouncing import Debouncer
 from ..task import JobRunner, JobSteps
 from .fonts import Drawing
-from .widgets import single_shot_timer, tip
+from .widgets import tip
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class PlotView(Drawing):
         self.describe: Callable[[int, float, float], str] = lambda *_: ""
         self.failure = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self._redraw_timer = single_shot_timer(self, self._draw, _SETTLE_MS)
+        self._redraw_debouncer = Debouncer(self._draw, _SETTLE_MS)
 
     @property
     def axes(self) -> list[Any]:
@@ -64,7 +65,7 @@ class PlotView(Drawing):
 
     @property
     def busy(self) -> bool:
-        return self._render_runner.busy or self._redraw_timer.isActive()
+        return self._render_runner.busy or self._redraw_debouncer.pending
 
     def show_plot(self, plot: Plot) -> None:
         self._plot = plot
@@ -127,7 +128,7 @@ class PlotView(Drawing):
             return True
         done = bool(super().event(event))
         if event.type() in _STYLE_EVENTS:
-            self._redraw_timer.start()
+            self._redraw_debouncer.start()
         return done
 
     def draw(self, painter: QPainter) -> None:

@@ -4,7 +4,7 @@ from functools import reduce
 from html import escape
 
 import numpy as np
-from qtpy.QtCore import QRect, Qt, Signal
+from qtpy.QtCore import QRect, Signal
 from qtpy.QtGui import QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
@@ -34,8 +34,7 @@ class ResultsPanel(QWidget):
         self.origin, self.warnings = wrapped_label(), wrapped_label()
         self.details, self.used, self.message = wrapped_label(rich=True), wrapped_label(), wrapped_label()
         self.table = TruthTable()
-        self.tests = QLabel()
-        self.tests.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.tests = wrapped_label(rich=True)
         self.null_plots = {name: NullPlot(name) for name in ("Undulation", "Scale")}
         self.help = button("What &does this mean?", "Explain the marked row (offline help)")
         self.copy_text = button("Copy te&xt", "Copy the answer with its numbers, counts and settings")

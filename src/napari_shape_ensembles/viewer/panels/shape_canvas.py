@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QBrush, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF
+from qtpy.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
+from qtpy.QtGui import QBrush, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF
 from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
 from ..._types import Index, Real
@@ -14,8 +14,8 @@ from .fonts import Drawing, NamedLine, color_in, elided_apart, painting
 from .widgets import clear_layout, tip
 
 _MARGIN, _DOT = 10, 4.0  # pixels
+_TITLE_SHARE = 0.6  # of the width, beside a scale bar
 _THUMBNAILS_PER_ROW = 4  # thumbnails per row
-_NAME_SHARE = 0.7  # of the width below a group; the scale bar is on the right
 #: Mark of each group, as colors alone do not tell them apart.
 SIDE_MARKS = {"A": "●", "B": "▲"}
 
@@ -85,37 +85,44 @@ class ShapeCanvas(Drawing):
 
     def draw(self, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        line = painter.fontMetrics().height() + 4
-        whole = self.rect().adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
-        wrap = Qt.TextFlag.TextWordWrap.value
-        room, scale = self._layout()
-        ink = self.palette().windowText().color()
+        room, scale, title = self._layout()
+        ink, metrics = self.palette().windowText().color(), painter.fontMetrics()
         for outline in self.outlines:
             paint_outline(painter, outline, room.center(), scale, self)
         painter.setPen(QPen(ink, _DOT, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
         for row, column in (self.dots * scale).tolist():
             painter.drawPoint(room.center() + QPointF(column, row))
         painter.setPen(ink)
-        painter.drawText(whole, wrap, self.title)
+        painter.drawText(title, Qt.TextFlag.TextWordWrap.value, self.title)
         if self._unit and self.outlines:
-            bar = QRectF(room.left(), room.bottom(), room.width(), line)
-            length = round_length(bar.width() / 5 / scale)
+            line = QRectF(
+                room.left(), title.top() if self._columns > 1 else room.bottom(), room.width(), _line(metrics)
+            )
+            length = round_length(line.width() / 5 / scale)
             label = f"{length:g} {self._unit}"
-            painter.drawText(bar, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, label)
+            painter.drawText(line, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, label)
             painter.setPen(QPen(ink, 2))
-            right = QPointF(bar.right() - painter.fontMetrics().horizontalAdvance(label) - 6, bar.center().y())
+            right = QPointF(line.right() - metrics.horizontalAdvance(label) - 6, line.center().y())
             painter.drawLine(right - QPointF(length * scale, 0), right)
         self.frames += 1
 
-    def _layout(self) -> tuple[QRectF, float]:
-        """Return the rectangle of the outlines, between title and scale bar, and the pixels per unit of length."""
+    def _layout(self) -> tuple[QRectF, float, QRect]:
+        """Return the rectangle of the outlines, the pixels per unit of length, and the rectangle of the title.
+
+        The scale bar is below the outlines; of several columns, beside the title, as their names are below.
+        """
         metrics = self.fontMetrics()
         whole = self.rect().adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
-        above = 0
-        if self.title:
-            above = metrics.boundingRect(whole, Qt.TextFlag.TextWordWrap.value, self.title).height()
-        room = QRectF(whole).adjusted(0, above, 0, -metrics.height() - 4)
-        return room, min(room.width() / self._columns, room.height()) / (2 * self._reach)
+        free = round(whole.width() * _TITLE_SHARE) if self._columns > 1 else whole.width()
+        title = QRect(whole.left(), whole.top(), free, whole.height())
+        above = metrics.boundingRect(title, Qt.TextFlag.TextWordWrap.value, self.title).height() if self.title else 0
+        room = QRectF(whole).adjusted(0, above, 0, -_line(metrics))
+        return room, min(room.width() / self._columns, room.height()) / (2 * self._reach), title
+
+
+def _line(metrics: QFontMetrics) -> int:
+    """Return the height of the scale bar or of the names of groups."""
+    return metrics.height() + 4
 
 
 class TypicalOutlines(ShapeCanvas):
@@ -154,23 +161,21 @@ class TypicalOutlines(ShapeCanvas):
                 drawn.append(StyledOutline(band, filled=True, width=0.0))
                 drawn.append(StyledOutline(outline, dashed=True, width=1.0))
         self.set_scale(reach, unit, columns=2)
-        explained = " (dashed: mean; gray: the middle half of the forms)" if any(means) else ""
+        explained = " (dashed: mean; gray: middle half)" if any(means) else ""
         self.show_shapes(drawn, f"Typical outlines{explained}")
 
     def draw(self, painter: QPainter) -> None:
         super().draw(painter)
-        room, _ = self._layout()
-        metrics = painter.fontMetrics()
-        line = QRectF(room.left(), room.bottom(), room.width() / 2, metrics.height() + 4)
-        shown = elided_apart(metrics, self.names, [line.width() * _NAME_SHARE] * len(self.names))
-        for place, name in enumerate(shown):
-            own = line.translated(place * line.width(), 0)
+        room, metrics = self._layout()[0], painter.fontMetrics()
+        line = QRectF(room.left(), room.bottom(), room.width() / 2, _line(metrics))
+        free = line.width() - max(map(metrics.horizontalAdvance, SIDE_MARKS.values())) - _MARGIN
+        for place, name in enumerate(elided_apart(metrics, self.names, [free] * len(self.names))):
             words = f"{SIDE_MARKS['AB'[place]]} {name}"
-            painter.drawText(own, Qt.AlignmentFlag.AlignCenter if not place else Qt.AlignmentFlag.AlignLeft, words)
+            painter.drawText(line.translated(place * line.width(), 0), Qt.AlignmentFlag.AlignCenter, words)
 
     def row_at(self, point: QPointF) -> int | None:
         """Return the row of the outline nearest to a point of this widget among those that contain it, or None."""
-        room, scale = self._layout()
+        room, scale, _ = self._layout()
         place = np.array([point.y() - room.center().y(), point.x() - room.center().x()]) / scale
         inside = [
             (float(np.linalg.norm(curve - place, axis=1).min()), row)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from qtpy.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSignalBlocker, QSize, Qt, QTimer, Signal
+from qtpy.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSignalBlocker, QSize, Qt, Signal
 from qtpy.QtGui import QCursor, QKeyEvent, QKeySequence, QPaintEvent, QPalette, QResizeEvent, QShortcut, QWheelEvent
 from qtpy.QtWidgets import (
     QAbstractItemView,
@@ -34,6 +34,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from ..debouncing import Debouncer
 from .fonts import with_label_font
 
 #: Menu entries: text -> callback and tooltip.
@@ -41,7 +42,11 @@ Entries = Mapping[str, tuple[Callable[[], None], str]]
 
 # Zero-width space: lets lines break within names of files and layers, which have no other break opportunities.
 _ZERO_WIDTH_SPACE = "\u200b"
+_NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+# Spaces within "p = 0.05", "× 1.4" and "95 %", and between a number and its unit.
+_WITHIN_NUMBER = re.compile(r" (?=[=≤×] [−\d])|(?<=[=≤×]) (?=[−\d])|(?<=\d) (?=%|(?:px|µm|nm|mm|sd)\b)")
 _LINE_END = re.compile("[\u2028\u2029]")  # Qt's line and paragraph separators
+_MARKUP = re.compile(r"(<[^>]*>)")
 _LONG_WORD = re.compile(r"[^\s<>&;]{16,}")
 _WORD_PART = re.compile(r"[^_./\\-]*[_./\\-]?")
 _MAX_PART_LETTERS = 16
@@ -79,11 +84,11 @@ class ScrollColumn(QScrollArea):
         page.installEventFilter(self)
         for part in page.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
             part.installEventFilter(self)
-        self._rest_timer = single_shot_timer(self, self._take_clicks, _REST_MS)
+        self._rest_debouncer = Debouncer(self._take_clicks, _REST_MS)
         # Fit again once the nested layouts are updated: until then their size hints are out of date.
-        self._fit_timer = single_shot_timer(self, self.fit)
+        self._fit_debouncer = Debouncer(self.fit)
         self._part = page
-        self._part_timer = single_shot_timer(self, self._show_part)
+        self._part_debouncer = Debouncer(self._show_part)
 
     def scroll_to(self, part: QWidget) -> None:
         """Scroll to a part of the page, once it is laid out; a section is unfolded, and shown from its heading."""
@@ -91,7 +96,7 @@ class ScrollColumn(QScrollArea):
         if isinstance(part, Section):
             part.fold(False)
             part.show()
-        self._part_timer.start()
+        self._part_debouncer.start()
 
     def _show_part(self) -> None:
         if isinstance(self._part, Section):
@@ -104,10 +109,10 @@ class ScrollColumn(QScrollArea):
         page = self.widget()
         if watched is page and event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.StyleChange):
             self.fit()
-            self._fit_timer.start()
+            self._fit_debouncer.start()
         elif watched is not page and event.type() == QEvent.Type.Move and _is_under_pointer(watched):
             page.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-            self._rest_timer.start()
+            self._rest_debouncer.start()
         return super().eventFilter(watched, event)
 
     def _take_clicks(self) -> None:
@@ -258,18 +263,6 @@ def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], obje
     return escape
 
 
-def single_shot_timer(owner: QWidget, action: Callable[[], object], milliseconds: int = 0) -> QTimer:
-    """Return a single-shot timer that, once started, calls `action` from the event loop, after so many milliseconds.
-
-    It is a child of its owner and deleted with it; `QTimer.singleShot` could fire after the owner is gone.
-    """
-    timer = QTimer(owner)
-    timer.setSingleShot(True)
-    timer.setInterval(milliseconds)
-    timer.timeout.connect(action)
-    return timer
-
-
 class NarrowList(QComboBox):
     """A combo box that may be narrower than its longest entry, and elides the current text in the middle."""
 
@@ -343,7 +336,7 @@ class _SteadyBar(QTabBar):
 
 
 class WrappedLabel(QLabel):
-    """A word-wrapped label with selectable text, which also breaks lines within long words.
+    """A word-wrapped label with selectable text, which breaks lines within long words, but not within "p = 0.05".
 
     The text is plain unless `rich`: HTML, in which names have to be escaped. Links have the color of the text: Qt's
     blue is unreadable in the dark theme.
@@ -361,13 +354,12 @@ class WrappedLabel(QLabel):
 
     def setText(self, text: str | None) -> None:
         self._text = text or ""
+        if self.textFormat() == Qt.TextFormat.PlainText:
+            super().setText(_with_breaks(self._text))
+            return
         ink = self.palette().windowText().color().name()
-        links = (
-            self._text.replace("<a ", f"<a style='color: {ink}' ")
-            if self.textFormat() == Qt.TextFormat.RichText
-            else self._text
-        )
-        super().setText(_LONG_WORD.sub(_breakable, links))
+        parts = _MARKUP.split(self._text.replace("<a ", f"<a style='color: {ink}' "))
+        super().setText("".join(part if part.startswith("<") else _with_breaks(part) for part in parts))
 
     def text(self) -> str:
         return self._text
@@ -385,13 +377,19 @@ class WrappedLabel(QLabel):
 
     def selectedText(self) -> str:
         """Return the selected text without the break characters."""
-        return _LINE_END.sub("\n", super().selectedText().replace(_ZERO_WIDTH_SPACE, ""))
+        text = super().selectedText().replace(_ZERO_WIDTH_SPACE, "").replace(_NO_BREAK_SPACE, " ")
+        return _LINE_END.sub("\n", text)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
             QApplication.clipboard().setText(self.selectedText())
         else:
             super().keyPressEvent(event)
+
+
+def _with_breaks(text: str) -> str:
+    """Allow line breaks within long words, and none within "p = 0.05"."""
+    return _LONG_WORD.sub(_breakable, _WITHIN_NUMBER.sub(_NO_BREAK_SPACE, text))
 
 
 def _breakable(word: re.Match[str]) -> str:
