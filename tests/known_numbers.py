@@ -38,8 +38,8 @@ def numbers(text):
 
 
 def known(result):
-    """Numbers of the table as it is shown, p-values of the tests, levels, and counts."""
-    found = numbers(" ".join(cell for row in estimate_rows(result) for cell in row))
+    """Numbers of the table as it is shown, p-values of the tests, levels, counts, and those in the groups' names."""
+    found = numbers(" ".join([*(cell for row in estimate_rows(result) for cell in row), *result.names]))
     level = result.settings.test_level
     for test in (result.undulation, result.scale):
         found |= numbers(f"{p_text(test.p_value, level)} {test.p_error:.1g} {len(test.null)}")

@@ -6,6 +6,8 @@ from typing import Any
 
 # Of more names than this, the others are counted.
 _MAX_NAMED = 3
+# The name of so many images at most is made of all of theirs.
+_MAX_POOLED = 2
 # A name beside others has at most this many letters.
 _MAX_LETTERS = 24
 # Levels that a reader may have in mind: of a row, of each of its two tests, and of anything further.
@@ -21,6 +23,11 @@ def listed(names: Sequence[str]) -> str:
     """Return up to three names, and the number of the others."""
     more = [f"{len(names) - _MAX_NAMED} more"] if len(names) > _MAX_NAMED else []
     return " and ".join([", ".join(names[:_MAX_NAMED]), *more])
+
+
+def pooled_name(names: Sequence[str]) -> str:
+    """Return a name for several images that is short enough for a sentence: "a + b", "a + 3 more"."""
+    return " + ".join(names if len(names) <= _MAX_POOLED else [names[0], f"{len(names) - 1} more"])
 
 
 def shortened(name: str, letters: int = _MAX_LETTERS, start: int | None = None) -> str:

@@ -342,14 +342,12 @@ def test_two_equal_outlines_have_estimates_without_p_values():
     assert np.isnan(table.loc["size", "p"])
 
 
-def test_roughness_beyond_lobes_is_unknown_where_each_sample_repeats_one_outline():
-    """Lobes that tell the samples apart explain any difference in roughness, which divided rounding errors before."""
+def test_samples_that_each_repeat_one_outline():
     one, other = blobs(2, seed=1)
     with warnings.catch_warnings(action="error"):
         result = compare(Ensemble([one] * 6), Ensemble([other] * 6), Settings(landmarks=40, rank=10, permutations=100))
         table = result.estimates.set_index("quantity")
-    assert table.loc["roughness", ["estimate", "low", "high"]].isna().all()
-    assert table.loc["roughness", "p"] == 1
+    assert (table.loc[["size", "elongation", "roughness"], "p"] == 1 / 101).all()
     assert table.loc["coarse form", "estimate"] == np.inf
 
 
@@ -473,11 +471,9 @@ def test_the_table_has_the_p_values_of_the_parts_of_the_tests(changes, count):
             assert max(own[0], part.p_value) <= own[1] <= 1
     part = result.scale
     if "direction of elongation" in part.parts:
-        own = by_name.loc["direction of elongation", ["p", "p_adjusted"]].tolist()
-        assert own == [
-            part.parts["direction of elongation"].p_value,
-            part.adjusted["direction of elongation"],
-        ]
+        p, adjusted = by_name.loc["direction of elongation", ["p", "p_adjusted"]]  # or that under unequal spread
+        assert part.parts["direction of elongation"].p_value <= p <= 1
+        assert max(part.adjusted["direction of elongation"], p) <= adjusted <= 1
     for name in ("size", "elongation", "lobes", "roughness"):
         p, adjusted = by_name.loc[name, ["p", "p_adjusted"]]
         assert 0 < p <= adjusted <= 1

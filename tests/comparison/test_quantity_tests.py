@@ -1,4 +1,4 @@
-"""Tests of single quantities: their level under unequal spread, and roughness beyond what lobes imply."""
+"""Tests of single quantities: their level under unequal spread, and roughness apart from lobes."""
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from napari_shape_ensembles.comparison.quantity_tests import (
     adjusted_difference,
     family_p_values,
     label_orders,
+    p_value_of_points,
     quantile_of,
     spread_difference,
 )
@@ -51,12 +52,16 @@ def test_a_difference_without_covariates_is_that_of_welch():
 
 @pytest.mark.parametrize("apart", [0.0, 1.0, 1e4])
 def test_sums_over_groups_give_the_differences_of_least_squares(apart):
-    """Equal weights are no change, but take the general way."""
     values = np.random.default_rng(0).lognormal(size=60) + apart * (np.arange(60) >= 20)
-    labels, none = label_orders(20, None, None, 60, 199, 0), np.zeros((60, 0))
-    found, expected = (adjusted_difference(values, labels, none, weights) for weights in (None, np.ones(60)))
-    np.testing.assert_allclose(found.value, expected.value, rtol=1e-9, atol=1e-12 * (1 + apart))
-    np.testing.assert_allclose(found.error, expected.error, rtol=1e-6)
+    labels = label_orders(20, None, None, 60, 199, 0)
+    found = adjusted_difference(values, labels, np.zeros((60, 0)))
+    group = labels - labels.mean(axis=1, keepdims=True)
+    squares = (group**2).sum(axis=1)
+    expected = group @ (values - values.mean()) / squares
+    left = values - values.mean() - expected[:, None] * group
+    errors = np.sqrt(((group * left) ** 2).sum(axis=1) * 60 / 58) / squares
+    np.testing.assert_allclose(found.value, expected, rtol=1e-9, atol=1e-12 * (1 + apart))
+    np.testing.assert_allclose(found.error, errors, rtol=1e-6)
 
 
 @pytest.mark.parametrize("images", [4, 8])
@@ -80,6 +85,21 @@ def test_covariates_are_adjusted_for():
     found = adjusted_difference(values + 0.3 * second, labels, covariate)
     assert found.value[0] == pytest.approx(0.3, abs=0.01)
     assert family_p_values({"": found})[""] == (0.005, 0.005)
+
+
+def test_points_of_equal_means_and_unequal_spread_keep_the_level():
+    """By the distance of the means alone 0.2 of such pairs are rejected."""
+    labels, rejected, found = label_orders(20, None, None, 80, 199, 0), 0, 0
+    for seed in range(200):
+        points = np.random.default_rng(seed).normal(size=(80, 2)) * np.repeat([3.0, 1.0], [20, 60])[:, None]
+        rejected += p_value_of_points(points, labels) <= 0.05
+        found += p_value_of_points(points + np.repeat([3.0, 0.0], [20, 60])[:, None], labels) <= 0.05
+    assert rejected <= 18
+    assert found >= 180
+    few = label_orders(2, None, None, 80, 199, 0)
+    assert p_value_of_points(points, few) == 1
+    many = label_orders(15_000, None, None, 30_000, 199, 0)
+    assert p_value_of_points(np.random.default_rng(0).normal(size=(30_000, 2)), many) > 0.05
 
 
 def test_equal_means_with_unequal_spread_keep_the_level():
@@ -158,6 +178,15 @@ def test_lobes_are_called_lobed_and_fine_waves_rough_and_not_the_other_way_round
     assert max(called.values()) <= 1
     np.testing.assert_allclose(np.exp(np.log(ratios["lobes"]).mean(axis=0)), (1.5, 1), atol=0.05)
     np.testing.assert_allclose(np.exp(np.log(ratios["fine"]).mean(axis=0)), (1, 1.6), atol=0.1)
+
+
+@pytest.mark.parametrize(("lobes", "fine"), [(0.0, 1.0), (0.3, 1.0), (0.5, 3.0)])
+def test_the_ratio_of_roughness_does_not_depend_on_how_high_the_lobes_are(lobes, fine):
+    """Fine waves make coarse ones along the arc length: given those, a ratio of 1.6 was said as 1.2 to 1.5."""
+    sides = (waved(60, seed, lobes=lobes, fine=fine * factor) for seed, factor in ((1, 1.0), (2, 1.6)))
+    row = compare(*sides, QUICK).estimates.set_index("quantity").loc["roughness"]
+    assert row["estimate"] == pytest.approx(1.6, abs=0.08)
+    assert row["low"] < 1.6 < row["high"]
 
 
 def test_the_coarse_form_of_images_is_not_called_different_for_finer_waves():

@@ -5,11 +5,12 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 import shapely
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Outlines, Settings, compare, explain
+from napari_shape_ensembles import Ensemble, Outlines, Settings, compare, experiment, explain
 from napari_shape_ensembles.comparison.answer import PART_NAMES, p_words, ratio_sentence, ratio_words, statements
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.explanation.paper import answer_figure, image_table, methods
@@ -86,14 +87,41 @@ def test_exchanging_samples_inverts_the_statement(larger):
 def test_intervals_are_over_images_if_there_are_several(images):
     found = headline(images)
     assert "whole images were permuted (6 and 6)" in found.scope
-    assert [len(side) for side in found.image_means] == [6, 6]
-    means = [np.log(list(side.values())) for side in found.image_means]
+    assert [len(side) for side in found.replicate_means] == [6, 6]
+    means = [np.log(list(side.values())) for side in found.replicate_means]
     ratio = np.exp(means[1].mean() - means[0].mean())
     assert f"larger: {ratio:.2f} times A's in length" in found.sentence
     from scipy.stats import ttest_ind
 
     interval = ttest_ind(means[1], means[0], equal_var=False).confidence_interval()
     assert f"({np.exp(interval.low):.2f} to {np.exp(interval.high):.2f})" in found.sentence
+
+
+def test_a_dot_is_a_replicate_which_may_have_several_images():
+    images = [sample(i, (1.0, 1.3)[i // 6], 12, f"{'ab'[i // 6]}{i % 6}") for i in range(12)]
+    design = pd.DataFrame({"group": ["a"] * 6 + ["b"] * 6, "replicate": ["x", "x", "x", "y", "y", "z"] * 2})
+    result = experiment(images, design, QUICK).contrast()
+    known = headline(result)
+    assert [[*side] for side in known.replicate_means] == [[f"{g}0 + 2 more", f"{g}3 + {g}4", f"{g}5"] for g in "ab"]
+    means = [np.log(list(side.values())).mean() for side in known.replicate_means]
+    assert known.drawn == "size"
+    assert result.ratios.set_index("quantity").loc["size", "estimate"] == pytest.approx(np.exp(means[1] - means[0]))
+    bars = [line.get_ydata() for line in answer_figure(result, known).axes[1].lines if len(line.get_ydata()) == 2]
+    np.testing.assert_allclose([bar[0] for bar in bars], np.exp(means))
+
+
+def test_the_dots_are_of_the_named_quantity_also_if_it_is_a_spread():
+    images = []
+    for i in range(12):
+        scales = np.exp(np.linspace(-1, 1, 12) * (0.05, 0.4)[i // 6])
+        curves = [curve * scale for curve, scale in zip(blobs(12, 40, seed=i), scales, strict=True)]
+        images.append(Ensemble(curves, name=f"{'ab'[i // 6]}{i % 6}", unit="µm"))
+    result = compare(images[:6], images[6:], QUICK)
+    known = headline(result)
+    assert known.drawn == "spread of size"
+    means = [np.log(list(side.values())).mean() for side in known.replicate_means]
+    ratios = result.ratios.set_index("quantity")["estimate"]
+    assert ratios["spread of size"] == pytest.approx(np.exp(means[1] - means[0]))
 
 
 def test_missed_ratios_are_stated_for_images_without_a_difference():
@@ -112,7 +140,7 @@ def test_figures_of_images_with_unequal_counts_agree_with_the_sentence():
     b = [sample(9 + i, 1.4 / size, n, f"b{i}") for i, (size, n) in enumerate(zip(sizes, counts, strict=True))]
     result = compare(a, b, QUICK, significance=0.05)
     known = headline(result)
-    means = [np.log(list(side.values())).mean() for side in known.image_means]
+    means = [np.log(list(side.values())).mean() for side in known.replicate_means]
     places = ShapePlaces(result)
     drawn = [np.sqrt(np.linalg.eigvalsh(places.mean(side).scale @ places.mean(side).scale)).prod() for side in "AB"]
     assert np.sqrt(drawn[1] / drawn[0]) == pytest.approx(np.exp(means[1] - means[0]), rel=1e-6)
@@ -196,7 +224,7 @@ def test_text_for_a_paper_has_every_number(images):
     assert objects["sample"].value_counts().to_dict() == dict.fromkeys(images.names, 72)
     np.testing.assert_allclose(objects["scale"], images.distances["scale"])
     assert table["outlines"].tolist() == [12] * 12
-    sizes = [size for side in known.image_means for size in side.values()]
+    sizes = [size for side in known.replicate_means for size in side.values()]
     np.testing.assert_allclose(table["size"], sizes)
     figure = answer_figure(images, known)
     assert figure.axes[0].get_title(loc="left").startswith("typical outlines")

@@ -366,7 +366,7 @@ def test_the_copied_script_gives_the_same_result_for_many_renamed_and_excluded(d
     monkeypatch.setattr(napari, "current_viewer", lambda: model)
     choose_several(dock, ["one", "three", "four"], ["two"])
     run(dock, qtbot)
-    assert dock.result.a.name == "four and 2 more"
+    assert dock.result.a.name == "four + 2 more"
     dock.comparison.exclude(1)
     run(dock, qtbot)
     model.layers["three"].name = "3rd\n'field'"
@@ -378,7 +378,7 @@ def test_the_copied_script_gives_the_same_result_for_many_renamed_and_excluded(d
     same(scope["result"], dock.result)
     assert dock.result.summary() in out
     press(dock.results.copy_text, qtbot)
-    assert "A: four and 2 more" in QApplication.clipboard().text()
+    assert "A: four + 2 more" in QApplication.clipboard().text()
     model.add_image(np.stack([spots(1, rows=3)] * 2), name="stack\nof two", units=("um",) * 3)
     choose_several(dock, ["stack\nof two"], ["two"])
     run(dock, qtbot)

@@ -82,6 +82,7 @@ _OWN_LEVEL = 0.01
 # fmt: off
 _REPLICATES = frozenset((
     "replicate", "rep", "specimen", "individual", "subject", "animal", "mouse", "rat", "fish", "embryo", "patient",
+    "litter", "clutch", "brood", "cage", "tank", "vial", "biopsy",
     "donor", "person", "participant", "plant", "tree", "leaf", "fruit", "pod", "colony", "nest", "site", "plot",
     "station", "locality", "core", "tray", "pot", "dish", "well", "slide", "section", "field", "fov", "tile", "frame",
     "image", "position", "plate", "batch",

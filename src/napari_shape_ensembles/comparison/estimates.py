@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
-from scipy.special import digamma, stdtrit
+from scipy.special import digamma
 
 from .._types import Index, Real
 from ..mmd import MMDTest
@@ -24,15 +24,16 @@ from ..mmd.kernel import KERNELS, Kernel, median_distance, quadratic_forms
 from ..mmd.replicates import DRAWS, Hypothesis, mean_kernels, replicate_mmd_test
 from ..mmd.two_sample import pooled_mmd_test
 from ..outlines.ensemble import areas_and_perimeters
-from ..shapes.lobes import BANDS
+from ..words import distinct, pooled_name
 from .learning import KNOWN
-from .quantities import COARSE, LOBES, log_deviations, resolved_lobes, unresolved
+from .quantities import log_deviations, resolved_lobes, unresolved
 from .quantity_tests import (
     PermutedDifferences,
     adjusted_difference,
     family_p_values,
     holm,
     label_orders,
+    p_value_of_points,
     quantile_of,
     spread_difference,
 )
@@ -70,8 +71,6 @@ QUANTITIES = {
 # The distances, which have a part of a test to themselves, and their kernels: of the direction, that of means.
 _DIRECTION, _COARSE = "direction of elongation", "coarse form"
 _DISTANCES: dict[str, Kernel] = {_DIRECTION: "mean", _COARSE: "energy"}
-# Bands of lobes that belong to the coarse form.
-_COARSE_LOBES = tuple(name for name, band in zip(LOBES, BANDS, strict=True) if band[1] <= COARSE)
 #: Columns of the table.
 COLUMNS = ("quantity", "estimate", "kind", "low", "high", "p", "p_adjusted")
 #: With fewer images or curves a side the bootstrap undercovers: 80 to 86 % with 3 in simulations, 93 to 95 % with 4.
@@ -91,8 +90,6 @@ _OF_HULL = 2
 _ITSELF: dict[Kernel, float] = {"gaussian": 1, "energy": 0, "mean": 0}
 # Mean distance within samples, in median distances of all, below which these vary by rounding errors only.
 _LEAST_SPREAD = 1e-6
-# Amplitudes of lobes below this, relative to the size of an outline, imply no finer waves.
-_LEAST_LOBES = 1e-3
 
 
 def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFrame":
@@ -110,8 +107,7 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     tested, measured = comparison.quantity_p_values, quantities_of(comparison)
     counts = resamples_of_ratios(first, len(comparison.t), seed, image)
     units: Units = {"image": image, "blocks": comparison.blocks, "weights": comparison.weights}
-    coarse = {name: comparison.lobes[name] for name in _COARSE_LOBES}
-    found = ratios(measured | coarse, first, counts, **units)
+    found = ratios(measured, first, counts, **units)
     if "spread of form" in tested:
         found["spread of form"] = _spread_of_form(comparison, counts, units)
     quantile = None if comparison.permuted_spread is None else quantile_of(comparison.permuted_spread)
@@ -152,7 +148,7 @@ def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
     The first is that of a permutation test of just this quantity, by its difference in standard errors: it holds under
     unequal spread as well, and its statistic is that of the interval. No adjusted p-value is smaller than that of the
     test as a whole. The direction of elongation, and by the small-sample test the coarse form, have the p-values of
-    their parts of the tests.
+    their parts of the tests; that of the direction is at least the one that holds under unequal spread.
     """
     image, blocks, settings = comparison.replicates, comparison.blocks, comparison.settings
     first, total, measured = len(comparison.a), len(comparison.t), quantities_of(comparison)
@@ -163,9 +159,7 @@ def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
     nuisance = np.zeros((labels.shape[1], 0))
     if blocks is not None:
         nuisance = (blocks[:, None] == np.unique(blocks)).astype(np.float64)
-    lobed = _coarse_lobes(comparison.lobes)
     if image is not None:
-        values["roughness"] = values["roughness"] - _implied(values["roughness"], lobed, image)
         values = {name: image_means(own[:, None], image)[:, 0] for name, own in values.items()}
         if (deviations := _log_deviations(measured["size"][:, None], image)) is not None:
             values[_SPREAD] = deviations[:, 0]
@@ -174,8 +168,7 @@ def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
         test, differences = getattr(comparison, of), {}
         for name, own in values.items():
             if QUANTITIES[name] == of and name not in test.left_out:
-                given = lobed if name == "roughness" and image is None else nuisance
-                differences[name] = adjusted_difference(own, labels, given)
+                differences[name] = adjusted_difference(own, labels, nuisance)
         if of == "scale" and comparison.permuted_spread is not None:
             differences[_SPREAD] = comparison.permuted_spread
         family = family_p_values(differences)
@@ -185,6 +178,11 @@ def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
         for name, (p, joint) in family.items():
             found[name] = p, max(joint, test.p_value)
     found[_DIRECTION] = p_values(comparison.scale, (_DIRECTION,))
+    points = None if comparison.decided_by == SMALL_SAMPLE else _points(comparison, _DIRECTION)
+    if points is not None and points.shape[1] == 2:
+        own = points if image is None else image_means(points, image)
+        least = p_value_of_points(own - nuisance @ np.linalg.lstsq(nuisance, own)[0], labels)
+        found[_DIRECTION] = max(found[_DIRECTION][0], least), max(found[_DIRECTION][1], least)
     found[_COARSE] = _coarse_p_values(comparison, 1 + len(differences))
     return found
 
@@ -260,22 +258,6 @@ def area_ratio(comparison: Comparison, counts: Real) -> Real:
         return np.exp(np.array([value, value + low[0], value + high[0]]))
 
 
-def _coarse_lobes(lobes: Mapping[str, Real]) -> Real:
-    """Covariate (N, 1) by which the coarse lobes of an outline imply finer waves."""
-    amplitudes = np.logaddexp.reduce([2 * lobes[name] for name in _COARSE_LOBES]) / 2
-    return np.maximum(amplitudes, np.log(_LEAST_LOBES))[:, None]
-
-
-def _implied(roughness: Real, lobed: Real, group: Index) -> Real:
-    """Part of the logarithm of roughness that follows from the coarse lobes, by regression within groups or images."""
-
-    def within(values: Real) -> Real:
-        return values - image_means(values, group)[group]
-
-    slopes = np.linalg.lstsq(within(lobed), within(roughness[:, None])[:, 0], rcond=1e-8)[0]
-    return np.asarray((lobed - lobed.mean(axis=0)) @ slopes)
-
-
 def described(part: str) -> str:
     """Return what a part of a test describes, without the width of its kernel; empty for the whole quantity."""
     name = part.partition("s = ")[0].rstrip(", ")
@@ -302,33 +284,10 @@ def ratios(
     blocks: Index | None = None,
     weights: Real | None = None,
 ) -> dict[str, Real]:
-    """Ratio of every quantity by name, with the ends of its interval, (3,); see `mean_ratios`.
-
-    The ratio of roughness is that beyond what the coarse lobes imply, if these are among the quantities: high lobes
-    make finer waves, fewer in `lobes.fine_amplitude` than along the arc length.
-    """
+    """Ratio of every quantity by name, with the ends of its interval, (3,); see `mean_ratios`."""
     values = np.stack([*measured.values()], axis=1)
     units: Units = {"image": image, "blocks": blocks, "weights": weights}
-    found = dict(zip(measured, mean_ratios(values, first, counts, **units).T, strict=True))
-    if {"roughness", *_COARSE_LOBES} <= measured.keys():
-        found["roughness"] = _roughness_ratio(measured["roughness"], _coarse_lobes(measured), first, **units)
-    return found
-
-
-def _roughness_ratio(
-    roughness: Real, lobed: Real, first: int, image: Index | None, blocks: Index | None, weights: Real | None
-) -> Real:
-    if image is not None:
-        beyond = roughness - _implied(roughness, lobed, image)
-        return _ratios_of_replicates(image_means(beyond[:, None], image, weights), first, image, blocks)[:, 0]
-    observed = np.arange(len(roughness))[None] >= first
-    value, error = (float(one[0]) for one in adjusted_difference(roughness, observed, lobed, weights))
-    if np.isinf(error):  # all outlines of a side have the same lobes
-        return _MISSING
-    freedom = len(roughness) - lobed.shape[1] - 2
-    reach = float(stdtrit(freedom, 0.975)) * error if freedom > 0 and 1 < first < len(roughness) - 1 else np.inf
-    with np.errstate(over="ignore"):
-        return np.exp(np.array([value, value - reach, value + reach]))
+    return dict(zip(measured, mean_ratios(values, first, counts, **units).T, strict=True))
 
 
 def mean_ratios(
@@ -380,15 +339,42 @@ def image_means(values: Real, image: Index, weights: Real | None = None) -> Real
     )
 
 
-def geometric_means(comparison: Comparison, values: Real) -> tuple[dict[str, float], dict[str, float]]:
-    """Geometric mean of a quantity over the outlines of every image of a and of b, from its logarithms (N,)."""
-    weights = comparison.weights
-    found: tuple[dict[str, float], dict[str, float]] = {}, {}
-    for means, side, start in zip(found, (comparison.a, comparison.b), (0, len(comparison.a)), strict=True):
-        for name in dict.fromkeys(side.images.tolist()):
-            rows = start + np.flatnonzero(side.images == name)
-            means[name] = float(np.exp(np.average(values[rows], weights=weights[rows])))
-    return found
+def drawn_logarithms(comparison: Comparison, quantity: str) -> Real | None:
+    """Logarithms (N,) of which `geometric_means` are those of a quantity of the table; None of a distance."""
+    if quantity == "spread of form":
+        return _form_deviations(comparison)
+    measured = quantities_of(comparison)
+    if quantity == _SPREAD:
+        unit = _units(comparison)
+        deviations = _log_deviations(measured["size"][:, None], unit, comparison.weights)
+        return None if deviations is None else deviations[unit, 0]
+    return measured.get(quantity)
+
+
+def _units(comparison: Comparison, *, by_image: bool = False) -> Index:
+    """Replicate of every outline, (N,), numbered over both samples; its image if there are none, or `by_image`."""
+    if not by_image and comparison.replicates is not None:
+        return np.asarray(comparison.replicates)
+    a, b = (np.unique(side.images, return_inverse=True)[1] for side in (comparison.a, comparison.b))
+    return np.concatenate([a, b + a.max() + 1])
+
+
+def geometric_means(
+    comparison: Comparison, values: Real, *, by_image: bool = False
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Geometric mean of a quantity over the outlines of every replicate of a and of b, from its logarithms (N,).
+
+    Replicates are called by their images, as a pooled ensemble; images where none were permuted, or `by_image`.
+    """
+    unit, weights, first = _units(comparison, by_image=by_image), comparison.weights, len(comparison.a)
+    found = []
+    for side, rows in ((comparison.a, slice(None, first)), (comparison.b, slice(first, None))):
+        own, images = unit[rows], side.images
+        numbers = list(dict.fromkeys(own.tolist()))
+        names = distinct([pooled_name([*dict.fromkeys(images[own == one].tolist())]) for one in numbers])
+        means = np.exp([np.average(values[rows][own == one], weights=weights[rows][own == one]) for one in numbers])
+        found.append(dict(zip(names, means.tolist(), strict=True)))
+    return found[0], found[1]
 
 
 def spread_ratios(

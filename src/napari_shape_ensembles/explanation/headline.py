@@ -1,4 +1,4 @@
-"""Headline of a comparison: its sentences, with typical outlines and the sizes of images to draw beside them."""
+"""Headline of a comparison: its sentences, with typical outlines and the means of replicates to draw beside them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from .._types import Index, Real
 from ..checks import Sealed
 from ..comparison import Comparison, answer
-from ..comparison.estimates import geometric_means, quantities_of
+from ..comparison.estimates import drawn_logarithms, geometric_means
 from ..comparison.mean_outline import mean_outlines
 from ..comparison.typical import typical_outlines, typical_rows
 
@@ -38,10 +38,11 @@ class Headline(Sealed):
     estimates : sequence of tuples of str
         The table of estimates in words, with its headings first; see `answer.estimate_rows`.
     drawn : str
-        The quantity of which the means of images are drawn: the first that is named, else the size.
-    image_means : tuple of two dicts of str to float
+        The quantity of which the means of replicates are drawn: the first that is named, else the size. Empty if all
+        that are named are distances, which a single replicate does not have.
+    replicate_means : tuple of two dicts of str to float
         For A and B, the geometric mean of this quantity (of the size: of the RMS extents) over the outlines of every
-        image.
+        replicate, or of every image if none were permuted.
     """
 
     opening: str
@@ -54,7 +55,7 @@ class Headline(Sealed):
     formless: str
     estimates: Sequence[tuple[str, ...]]
     drawn: str
-    image_means: tuple[dict[str, float], dict[str, float]]
+    replicate_means: tuple[dict[str, float], dict[str, float]]
 
 
 def headline(result: Comparison) -> Headline:
@@ -68,10 +69,10 @@ def headline(result: Comparison) -> Headline:
     >>> headline(result).sentence
     'Size or elongation differs, but no single quantity can be named. No difference in form was detected.'
     """
-    measured = quantities_of(result)
-    named = [one for names in answer.named(result).values() for one in names if one in measured]
-    drawn = named[0] if named else "size"
-    means = geometric_means(result, measured[drawn])
+    named = [one for names in answer.named(result).values() for one in names] or ["size"]
+    values = {name: found for name in named if (found := drawn_logarithms(result, name)) is not None}
+    drawn = next(iter(values), "")
+    means = geometric_means(result, values[drawn]) if drawn else ({}, {})
     words = answer.opening(result), answer.sentence(result), answer.missed(result), answer.scope(result)
     rows = typical_rows(result)
     a, b = typical_outlines(result, rows)

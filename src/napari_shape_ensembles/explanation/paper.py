@@ -57,7 +57,7 @@ _TICK_LETTERS = 12  # letters of a group's name in a line below an axis
 
 
 def answer_figure(result: Comparison, known: Headline) -> Figure:
-    """Draw typical outlines, and size, elongation and roughness of every outline and image.
+    """Draw typical outlines, and size, elongation and roughness of every outline and replicate.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
     Returns
     -------
     matplotlib Figure
-        Gray dots are outlines (at most 2000 a side), black circles the geometric means of images, bars those of the
-        sides: of the images' means if images were permuted. Axes are logarithmic.
+        Gray dots are outlines (at most 2000 a side), black circles the geometric means of replicates (of images if none
+        were permuted), bars those of the sides: of the replicates' means if these were permuted. Axes are logarithmic.
     """
     parts, first = result.components, len(result.a)
     rng = np.random.default_rng(0)
@@ -79,13 +79,13 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
         names = [fill(name, _TICK_LETTERS) for name in names_of(result)]
         plot_typical(known.outlines, names, result.a.unit, outline, means=known.means)
         for axis, name in zip(panels, _QUANTITIES, strict=True):
-            values, of_images = np.exp(parts[name]), geometric_means(result, parts[name])
+            values, of_replicates = np.exp(parts[name]), geometric_means(result, parts[name])
             for place, (side, own) in enumerate((("A", values[:first]), ("B", values[first:]))):
                 shown = own if len(own) <= _MAX_DOTS else rng.choice(own, _MAX_DOTS, replace=False)
                 axis.plot(
                     place + rng.uniform(-0.3, 0.3, len(shown)), shown, ".", color="0.7", markersize=2, rasterized=True
                 )
-                means = [*of_images[place].values()]
+                means = [*of_replicates[place].values()]
                 offsets = np.linspace(-0.2, 0.2, len(means)) if len(means) > 1 else np.zeros(1)
                 if len(means) > 1:
                     axis.plot(place + offsets, means, "o", color=_COLORS[side], markeredgecolor="black", markersize=5)
@@ -355,7 +355,7 @@ def image_table(result: Comparison) -> "pd.DataFrame":
     import pandas as pd
 
     parts, rows = result.components, []
-    of_images = {name: geometric_means(result, parts[name]) for name in _QUANTITIES}
+    of_images = {name: geometric_means(result, parts[name], by_image=True) for name in _QUANTITIES}
     for place, (side, ensemble) in enumerate(zip(result.names, (result.a, result.b), strict=True)):
         for image, count in Counter(ensemble.images.tolist()).items():
             means = {name: found[place][image] for name, found in of_images.items()}

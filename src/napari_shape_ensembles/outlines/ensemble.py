@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._types import Complex, Index, Mask, Real
 from ..checks import seal, text
-from ..words import counted, distinct
+from ..words import counted, distinct, pooled_name
 from . import border, exchange
 from .offsets import following
 from .order import MAX_CIRCULARITY, MISSING_POINT, fault_of
@@ -194,7 +194,8 @@ class Ensemble:
         ensembles : sequence of Ensemble
             Converted to the unit of the first.
         name : str
-            Name of the pooled ensemble; by default the names of the images, joined by " + ".
+            Name of the pooled ensemble; by default those of two images joined by " + ", or the first of more with
+            the number of the others.
 
         Returns
         -------
@@ -220,7 +221,7 @@ class Ensemble:
         names = distinct([member.name for member in members])
         return cls(
             [curve for member in members for curve in member.curves],
-            name=name or " + ".join(names),
+            name=name or pooled_name(names),
             unit=members[0].unit,
             ids=_pooled_ids([member.ids for member in members], names),
             dropped=sum((Counter(member.dropped) for member in members), Counter()),

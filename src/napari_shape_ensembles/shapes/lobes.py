@@ -22,9 +22,9 @@ BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, 13), (14, 24), (25,
 #: Indices of the coefficients of position and linear part: k = 0, 1 and -1.
 LINEAR = [0, 1, -1]
 
-# Share of an outline's area that undoing a linear map has to gain, over the square of the map: without it, waves of 6
-# to 9 lobes of outlines with few other lobes would be taken for those of a linear map.
-_STIFFNESS = 1e-3
+# Share of an outline's area that undoing a linear map (the first two), or moving the center, has to gain, over the
+# square of the map or of the way: without it, waves of 6 to 9 lobes would be taken for those of another map or center.
+_STIFFNESS = 1e-3, 1e-3, 5e-2, 5e-2
 # Points around an outline at which its radius is measured: 500 give the same, to 1e-3 in the mean. At the landmarks, if
 # these are fewer, sums of the radius would take fine waves for coarse ones.
 _AROUND = 256
@@ -192,9 +192,10 @@ def fine_amplitude(undulation: Real, most: int) -> Real:
     Along the arc length of a standardized outline, lobes make finer waves, whose amplitudes grow with the square of
     theirs: 2 to 5 lobes that are half as high again make the waves above them seem 1.2 times as high. The radius of an
     outline by the direction from its center has no finer waves than its lobes, except those of standardizing: an
-    outline z of k lobes has k + 2 of them as well after a linear map, z + b·conj(z). Therefore that linear map is
-    undone that leaves the least of the waves just above the coarse ones, by two Gauss-Newton steps, and the amplitude
-    squared is the share of the area that coarse waves of the radius do not make. The radius of bent outlines, which a
+    outline z of k lobes has k + 2 of them as well after a linear map, z + b·conj(z); and k + 1 from another center.
+    Therefore that linear map is undone, and that center taken, which leave the least of the waves just above the coarse
+    ones, by two Gauss-Newton steps, and the amplitude squared is the share of the area that coarse waves of the
+    radius do not make. The radius of bent outlines, which a
     ray leaves more than once, has many fine waves: theirs are fewer along the arc length, and the smaller amplitude of
     both is the outline's.
 
@@ -222,20 +223,25 @@ def fine_amplitude(undulation: Real, most: int) -> Real:
         k = np.arange(most + 1, most + 5)  # to which two steps reach
         for _ in range(2):
             area = (z.conj() * slope).imag.mean(axis=1)
-            toward = z.conj() / np.maximum(np.abs(z), np.finfo(float).tiny)
+            radius = np.maximum(np.abs(z), np.finfo(float).tiny)
+            toward, along_radius = z.conj() / radius, slope / radius
             w = np.empty((len(z), k[-1] + 3), dtype=np.complex128)
-            turned = (toward * slope).imag + 0j  # over which the radius is integrated along the outline
+            moved = np.empty((len(z), 2, len(k)), dtype=np.complex128)
+            turned, power = (toward * slope).imag, np.ones_like(toward)  # the radius is integrated over the first
             for wave in range(w.shape[1]):
-                w[:, wave] = turned.mean(axis=1)
-                turned *= toward
+                w[:, wave] = np.einsum("ij,ij->i", power, turned) / n
+                if k[0] <= wave <= k[-1]:  # by how much c = 1 and c = 1j change the waves k of z + c
+                    moved[:, 0, wave - k[0]] = np.einsum("ij,ij->i", power, along_radius.imag) / n
+                    moved[:, 1, wave - k[0]] = -np.einsum("ij,ij->i", power, along_radius.real) / n
+                power *= toward
             # By how much b = 1 and b = 1j change the waves k of z + b·conj(z).
             up, down = (k - 1) / 2 * w[:, k - 2], -(k + 1) / 2 * w[:, k + 2]
-            change = np.stack([up + down, 1j * (down - up)], axis=1)
-            gram = (change @ change.conj().swapaxes(1, 2)).real + (_STIFFNESS * area)[:, None, None] * np.eye(2)
+            change = np.concatenate([np.stack([up + down, 1j * (down - up)], axis=1), moved], axis=1)
+            gram = (change @ change.conj().swapaxes(1, 2)).real + area[:, None, None] * np.diag(_STIFFNESS)
             b = np.linalg.solve(gram, (change.conj() @ w[:, k, None]).real)
             left = w[:, k] - (change * b).sum(axis=1)
-            shear = b[:, :1, 0] + 1j * b[:, 1:, 0]
-            z, slope = z - shear * z.conj(), slope - shear * slope.conj()
+            shear, shift = b[:, :1, 0] + 1j * b[:, 1:2, 0], b[:, 2:3, 0] + 1j * b[:, 3:, 0]
+            z, slope = z - shear * z.conj() - shift, slope - shear * slope.conj()
         squares = np.abs(w) ** 2
         squares[:, k] -= np.abs(left) ** 2
         coarse = squares[:, 0] + 2 * squares[:, 1 : k[-1] + 1].sum(axis=1)

@@ -24,7 +24,7 @@ from ..io.rerun import recipe_of, recipe_tree
 from ..io.results import EXPERIMENT, RECORD, TRENDS, trend_figures, write_experiment, write_table
 from ..outlines import Ensemble
 from ..progress import as_part, duration, report
-from ..words import counted, p_text
+from ..words import counted, p_text, pooled_name
 from .designing import SIDES, frame_of, requested_tests_of, requested_tests_tree
 from .inputs import (
     Source,
@@ -33,7 +33,6 @@ from .inputs import (
     inputs_of_sources,
     origins_of,
     picked_words,
-    pooled_name,
     trace_image,
     usable,
     with_own_ids,

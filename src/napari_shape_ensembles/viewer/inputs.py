@@ -31,6 +31,7 @@ from ..outlines.not_image import NotImage
 from ..outlines.reasons import AT_BORDER, BY_HAND, OPEN, Reason
 from ..outlines.units import conversion_factor, unit_name
 from ..progress import as_part, report
+from ..words import pooled_name
 
 if TYPE_CHECKING:
     from napari.components import Dims
@@ -53,8 +54,6 @@ Refs: TypeAlias = tuple[Ref, ...]
 #: The axes of a plane, and the index of the plane on the other axes; empty for what is not shown as a plane.
 Plane: TypeAlias = tuple[int, ...]
 
-# Maximum number of images named in the name of a sample.
-_MAX_NAMED = 2
 # Size in bytes from which an array is folded before the checksum, and number of words it is folded to.
 _FOLD_FROM_BYTES, _FOLDED_WORDS = 2**24, 4093
 
@@ -565,11 +564,6 @@ def picked_words(sources: Sources) -> list[str]:
         f"The outlines of {', '.join(names)} were picked by hand: if by their size or form, a difference in it shows "
         "the choice, not a finding."
     ]
-
-
-def pooled_name(names: Sequence[str]) -> str:
-    """Return a name for several images that is short enough for a sentence."""
-    return " + ".join(names) if len(names) <= _MAX_NAMED else f"{names[0]} and {len(names) - 1} more"
 
 
 def own_ids(sample: Ensemble) -> list[tuple[int, str]]:

@@ -17,9 +17,9 @@ from ..io.outputs import recording_outputs
 from ..io.segmented import write_plane
 from ..outlines import ObjectModel, Outlines
 from ..outlines.units import UNIT_SYMBOLS
-from ..words import counted, p_text
+from ..words import counted, p_text, pooled_name
 from .displayed_result import DisplayedResult, count_lines, settings_lines, tests_of
-from .inputs import Excluded, Ids, ImageRow, Source, Sources, file_errors_named, pooled_name
+from .inputs import Excluded, Ids, ImageRow, Source, Sources, file_errors_named
 
 
 def text_of(shown: DisplayedResult, changed: Sequence[str] = ()) -> str:

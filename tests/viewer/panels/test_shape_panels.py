@@ -15,7 +15,7 @@ from napari_shape_ensembles.viewer.panels.distributions import PairedHistogram
 from napari_shape_ensembles.viewer.panels.explanation import ExplanationPanel
 from napari_shape_ensembles.viewer.panels.shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
 from napari_shape_ensembles.viewer.panels.shape_explorer import ShapeExplorer
-from napari_shape_ensembles.viewer.panels.verdict import ImageDots
+from napari_shape_ensembles.viewer.panels.verdict import ReplicateDots
 
 SQUARE = np.array([[-1.0, -1], [-1, 1], [1, 1], [1, -1]])
 
@@ -50,7 +50,7 @@ def test_the_canvas_draws_outlines_at_scale_with_a_scale_bar(shown):
 
 
 def test_drawings_of_groups_are_gray_while_disabled(shown):
-    canvas, dots, histogram, thumbnails = ShapeCanvas(), ImageDots(), PairedHistogram(), Thumbnails()
+    canvas, dots, histogram, thumbnails = ShapeCanvas(), ReplicateDots(), PairedHistogram(), Thumbnails()
     canvas.show_shapes([StyledOutline(SQUARE, "A", filled=True), StyledOutline(SQUARE / 2, "B", dashed=True)])
     dots.show_means(({"one": 1.0}, {"two": 2.0}), "size", "px")
     histogram.show_samples(np.arange(9.0), np.arange(9.0) + 3)

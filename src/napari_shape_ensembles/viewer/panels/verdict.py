@@ -1,4 +1,4 @@
-"""The answer at a glance: typical outlines, a dot plot of the images, and a headline sentence."""
+"""The answer at a glance: typical outlines, a dot plot of the replicates, and a headline sentence."""
 
 from collections.abc import Sequence
 from html import escape
@@ -35,7 +35,7 @@ class VerdictPanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.picture, self.dots = TypicalOutlines(), ImageDots()
+        self.picture, self.dots = TypicalOutlines(), ReplicateDots()
         self.picture.setMinimumHeight(170)
         self.picture.setMaximumHeight(230)
         # An expanding canvas would push the sentences apart on a tall screen.
@@ -47,7 +47,7 @@ class VerdictPanel(QWidget):
     def show_headline(self, result: Comparison | None, known: Headline | None, said: str = "") -> None:
         """Show the result, its headline if already computed, and the message of the last run."""
         drawn = result is not None and known is not None
-        several = known is not None and max(map(len, known.image_means)) > 1
+        several = known is not None and max(map(len, known.replicate_means)) > 1
         self.picture.setVisible(drawn)
         self.table.setVisible(drawn)
         self.table.setText("" if known is None else table_html(known.estimates))
@@ -62,7 +62,9 @@ class VerdictPanel(QWidget):
             rows = [side.tolist() for side in known.typical]
             self.picture.show_typical(rows, known.outlines, known.means, (a, b), result.a.unit)
             self.picture.setToolTip(tip(f"{_TYPICAL} {known.formless}".strip()))
-            self.dots.show_means(known.image_means, known.drawn, result.a.unit if known.drawn == "size" else "", (a, b))
+            unit = result.a.unit if known.drawn == "size" else ""
+            of = "replicate" if result.permuted == "replicates" else "image"
+            self.dots.show_means(known.replicate_means, known.drawn, unit, (a, b), of=of)
             self.tested.setText(
                 f"Tested at a level of {result.settings.significance:g}, half of it for form and half for scale."
             )
@@ -87,8 +89,8 @@ def table_html(rows: Sequence[tuple[str, ...]]) -> str:
     return f"<table cellpadding=2 cellspacing=0 style='font-size: small'><tr>{'</tr><tr>'.join(lines)}</tr></table>"
 
 
-class ImageDots(Drawing):
-    """Dot plot of the mean of a quantity per image, a line for each group, on a logarithmic axis."""
+class ReplicateDots(Drawing):
+    """Dot plot of the mean of a quantity per replicate, a line for each group, on a logarithmic axis."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,8 +103,10 @@ class ImageDots(Drawing):
         quantity: str,
         unit: str,
         names: tuple[str, str] = ("A", "B"),
+        *,
+        of: str = "image",
     ) -> None:
-        """Show the mean of a quantity of each image of two groups."""
+        """Show the mean of a quantity of each image, or replicate, of two groups."""
         self.means, self._names, unit = means, names, UNIT_SYMBOLS.get(unit, unit)
         every = [mean for side in means for mean in side.values()] or [1.0]
         self._low, self._high = np.log(min(every)), np.log(max(every))
@@ -110,7 +114,7 @@ class ImageDots(Drawing):
         self._low, self._high = self._low - room, self._high + room
         self.labels = (
             f"{np.exp(self._low):.3g}",
-            f"mean {quantity} per image{f', {unit}' if unit else ''}",
+            f"mean {quantity} per {of}{f', {unit}' if unit else ''}",
             f"{np.exp(self._high):.3g}",
         )
         listed = [
@@ -119,7 +123,7 @@ class ImageDots(Drawing):
             for name, mean in own.items()
         ]
         self.setToolTip(
-            "\n".join([f"One dot per image: geometric mean of the {quantity} of its outlines.", *listed[:30]])
+            "\n".join([f"One dot per {of}: geometric mean of the {quantity} of its outlines.", *listed[:30]])
         )
         self.update()
 
