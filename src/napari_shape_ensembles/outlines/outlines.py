@@ -104,7 +104,8 @@ class Outlines(Recipe):
             labels = np.zeros(mask.shape, dtype=np.int32)
             picture = ignored.filled(pixels)
             found = labels_by_method(picture, recipe)
-            labels[ignored.window] = refined(picture, found, recipe.channel) if recipe.refine else found
+            outside = mask[ignored.window]
+            labels[ignored.window] = refined(picture, found, outside, recipe.channel) if recipe.refine else found
             labels[mask] = 0
             return labels
 

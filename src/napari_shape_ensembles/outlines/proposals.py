@@ -115,8 +115,8 @@ _WEIGHTS = {
 # F1 expected of the best proposal, from a regression on the same images.
 _EXPECTED = {"repeatable": 0.23, "round": 0.95}
 _EXPECTED_OFFSET = -0.25
-# Below this, the objects of the best recipe are refined ...
-_GOOD = 0.8
+# Below this, the objects of the best recipe are refined, if other recipes agree with them by less than this ...
+_GOOD, _DISPUTED = 0.8, 0.5
 # ... unless images have more pixels, whose features would take more than 0.5 GB of memory, ...
 _MAX_REFINED_PX = 4_000_000
 # ... by learning from this many that look best, or from as many as there are, but not from fewer.
@@ -233,9 +233,11 @@ def ranked_proposals(images: Sequence[ArrayLike], start: Recipe) -> list[Proposa
             own = tuple(of_image.get(way, min(of_image.values(), default=0.0)) for of_image in attempt.scores)
             proposals.append(Proposal(full, total[way], measures, labels, parts[0], finds, own))
     small = attempt.factor == 1 and all(plane.size <= _MAX_REFINED_PX for plane in planes)
-    if proposals and small and proposals[0].expected < _GOOD:
-        recipe, labels = replace(proposals[0].recipe, refine=True), refined(parts[0], proposals[0].labels)
-        proposals[0] = replace(proposals[0], recipe=recipe, labels=labels)
+    best = proposals[0] if proposals else None
+    if best and small and best.expected < _GOOD and best.measures["repeatable"] < _DISPUTED:
+        recipe = replace(best.recipe, refine=True)
+        labels = refined(parts[0], best.labels, attempt.outside[0])
+        proposals[0] = replace(best, recipe=recipe, labels=labels)
     return proposals
 
 
@@ -245,6 +247,7 @@ class _Attempt:
 
     factor: int
     parts: list[Real]
+    outside: list[Mask | None]
     tried: list[dict[Recipe, _Tried]]
     scores: list[dict[Recipe, float]]
     total: dict[Recipe, float]
@@ -275,7 +278,7 @@ class _Attempt:
             way: float(np.mean([of_image.get(way, low) for of_image, low in zip(scores, least, strict=True)]))
             for way in dict.fromkeys(itertools.chain(*tried))
         }
-        return cls(factor, parts, tried, scores, total)
+        return cls(factor, parts, outside, tried, scores, total)
 
     @property
     def score(self) -> float:
@@ -448,17 +451,23 @@ def candidate_examples(image: ArrayLike, proposals: Sequence[Proposal], count: i
     return chosen
 
 
-def refined(image: NDArray[Any], labels: Labels, channel: str | int = "luminance") -> Labels:
-    """Learn from the objects of an image that look best, and find all anew; unchanged if few are whole, or a mask."""
+def refined(
+    image: NDArray[Any], labels: Labels, outside: Mask | None = None, channel: str | int = "luminance"
+) -> Labels:
+    """Learn from the objects of an image that look best, and find all anew, none `outside`.
+
+    Those of a mask, and those of which few are whole, are returned unchanged.
+    """
     plane = gray_plane(image, channel)
-    worth = _worth(_Scene.of(plane.astype(np.float64)), labels) if labels.any() else np.empty(0)
+    worth = _worth(_Scene.of(plane.astype(np.float64), outside), labels) if labels.any() else np.empty(0)
     best = np.argsort(-worth, kind="stable")[: min(_EXAMPLES, int(np.sum(worth > -np.inf)))]
     if image.dtype == bool or len(best) < _MIN_EXAMPLES:
         return labels
     number = np.zeros(len(worth) + 1, dtype=np.int32)
     number[best + 1] = np.arange(1, len(best) + 1)
     features = PixelFeatures.of(image if channel == "luminance" else plane)
-    return learn_objects(features, number[labels]).labels(features)
+    found = learn_objects(features, number[labels]).labels(features)
+    return found if outside is None else np.where(outside, 0, found)
 
 
 def best_recipe(images: Sequence[ArrayLike], recipe: Any, warn: Callable[[str], object] = lambda _: None) -> Any:
