@@ -216,5 +216,5 @@ def _to_coarsest(values: Sequence[Real], sizes: Sequence[Real]) -> list[Real]:
 
 def _agreeing(values: Sequence[Real]) -> list[Real]:
     """Values relative to the largest; those that are equal but for rounding errors, as of other units, agree."""
-    largest = max((of.max(initial=0) for of in values), default=0)
-    return [np.round(of / (largest or 1), _DIGITS) for of in values]
+    largest = max((float(of.max(initial=0)) for of in values), default=0.0)
+    return [np.asarray(np.round(of / (largest or 1.0), _DIGITS)) for of in values]
