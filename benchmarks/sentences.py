@@ -13,6 +13,8 @@ from napari_shape_ensembles import Ensemble, compare, explain
 from napari_shape_ensembles.comparison.answer import formless, statements
 from results_file import parser_of, printed, record
 
+#: Adjusted p-value at which a quantity is named: half of the default level of the row.
+LEVEL = 0.025
 OPTIONS = {"landmarks": 120, "rank": 30, "permutations": 499}
 #: Phrases that are counted.
 PHRASES = ("mean form differs", "more lobed", "rougher", "more varied in form", "larger")
@@ -71,18 +73,32 @@ def said(kind, draws, first):
 
 
 def covered(draws, first):
-    """Share of the 95 % intervals that hold the true ratio."""
+    """Share of the 95 % intervals that hold the true ratio: of all pairs, and of those in which the quantity is named.
+
+    An area is named with its size.
+    """
     truth = {"size": 1.1, "area": 1.21}
     names = ("size", "area", "spread of size", "elongation", "spread of form", "lobes", "roughness", "concavity")
-    inside = dict.fromkeys(names, 0)
-    for seed in range(first, first + draws):
-        rng = np.random.default_rng(seed)
+    inside, named = np.zeros((2, draws, len(names)), dtype=bool)
+    for draw in range(draws):
+        rng = np.random.default_rng(first + draw)
         a, b = Ensemble(outlines(rng, 40)), Ensemble(outlines(rng, 40, size=1.1))
-        table = compare(a, b, landmarks=100, rank=20, permutations=19, seed=seed).ratios.set_index("quantity")
-        for name in names:
+        result = compare(a, b, landmarks=100, rank=20, permutations=199, seed=first + draw)
+        table = result.estimates.set_index("quantity")
+        for column, name in enumerate(names):
             low, high = table.loc[name, ["low", "high"]]
-            inside[name] += low <= truth.get(name, 1.0) <= high
-    return {"pairs": draws, **{name: f"{count / draws:.3f}" for name, count in inside.items()}}
+            inside[draw, column] = low <= truth.get(name, 1.0) <= high
+            named[draw, column] = table.loc["size" if name == "area" else name, "p_adjusted"] <= LEVEL
+    shares = {name: f"{share:.3f}" for name, share in zip(names, inside.mean(axis=0), strict=True)}
+    among = (inside & named).sum(axis=0)
+    return [
+        printed(intervals="all", pairs=draws, **shares),
+        printed(
+            intervals="where named",
+            pairs="",
+            **{n: f"{k} of {of}" for n, k, of in zip(names, among, named.sum(axis=0), strict=True)},
+        ),
+    ]
 
 
 def main():
@@ -92,7 +108,7 @@ def main():
         rows = [printed(**said(kind, options.draws, options.first)) for kind in KINDS]
         record(options.out, sentences=rows)
     if options.coverage:
-        record(options.out, coverage=[printed(**covered(options.coverage, options.first + 100_000))])
+        record(options.out, coverage=covered(options.coverage, options.first + 100_000))
 
 
 if __name__ == "__main__":

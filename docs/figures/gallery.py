@@ -24,8 +24,8 @@ LEVEL = 0.01
 GALLERY = """# Gallery of real pairs
 
 Real images, compared with the defaults and explained by `explain`; this page is generated, remarks included. The curves
-shown are those most typical of one side and not of the other. Form and scale are then exchanged between the two sides
-(`resynthesis`): the new curves should differ from the other ones in what was exchanged, and in nothing else.
+shown are those most typical of one side and not of the other. Form and scale are then exchanged
+(`resynthesis`): new curves should differ in what was exchanged only.
 """
 PUT_IN = {
     simulated_fields: "nothing",
@@ -126,7 +126,8 @@ def remark(found):
         row = expected_row(swap, found["case"])
         said.append(
             f"With the form of {swap['form']} and the scale of {swap['scale']}, compared with {swap['against']}, the "
-            f"row is {swap['case']}, expected {row}, and {' and '.join(swap['found']) or 'nothing'} differs, expected "
+            f"row is {swap['case']}, expected {row}, and {' and '.join(swap['found']) or 'nothing'} "
+            f"{'differ' if len(swap['found']) > 1 else 'differs'}, expected "
             f"{' and '.join(swap['expected']) or 'nothing'}: the exchange failed here, or there are too few curves."
         )
     if found["within"]["pairs"]:

@@ -59,7 +59,7 @@ from .words import counted
 
 app = typer.Typer(
     name="shape-ensembles",
-    help="Compare ensembles of outlines from images: do two samples differ in scale, in undulation, or not at all?",
+    help="Compare ensembles of outlines from images: do they differ in size or elongation, in form, or not at all?",
     no_args_is_help=True,
     invoke_without_command=True,
     add_completion=False,
@@ -70,7 +70,7 @@ app = typer.Typer(
 
 references = typer.Typer(
     name="reference",
-    help="References, by which images are judged: images of one accepted kind.",
+    help="Make references, by which images are judged.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -349,7 +349,7 @@ def compare(
     fail_on: FailOn = None,
     force: Force = False,
 ) -> None:
-    """Compare the outlines of two images, or of two folders of images, and print the result."""
+    """Compare the outlines of two images or folders of images."""
     from .comparison import compare as compare_ensembles
     from .comparison import position_dependence
     from .comparison.compare import LONG_SECONDS, expected_seconds
@@ -411,7 +411,10 @@ def experiment(
     dask: Dask = None,
     force: Force = False,
 ) -> None:
-    """Compare groups of images according to a design table, permuting replicates."""
+    """Compare groups of images by a design table.
+
+    Replicates are permuted.
+    """
     from .io.design import images_of_design
 
     if not (isfinite(margin) and margin > 0):
@@ -432,7 +435,10 @@ def pairs(
     dask: Dask = None,
     force: Force = False,
 ) -> None:
-    """Compare every image in a folder with every other: an experiment with one image per group."""
+    """Compare every image in a folder with every other.
+
+    An experiment with one image per group.
+    """
     import pandas as pd
 
     from .io.design import DesignImages
@@ -499,9 +505,9 @@ def rerun(
     ] = None,
     memory: Memory = None,
 ) -> None:
-    """Rerun a saved result and report for each number whether it is reproduced.
+    """Rerun a saved result and report whether it is reproduced.
 
-    Exits with 1 if one is not, or if an input file has changed.
+    Every number is compared; exits with 1 if one is not, or if an input file has changed.
     """
     from .io.rerun import DIFFERS
     from .io.rerun import rerun as run_again
@@ -530,7 +536,10 @@ def report(
     memory: Memory = None,
     force: Force = False,
 ) -> None:
-    """Explain a saved comparison: what differs and by how much, with figures and text in one file."""
+    """Explain a saved comparison with figures and text in one file.
+
+    What differs, which way and by how much.
+    """
     from .comparison import Comparison
     from .explanation import explain, resynthesis
     from .explanation.figures import figure_paths, save_figures
@@ -579,7 +588,10 @@ def segment(
     table: Table = None,
     force: Force = False,
 ) -> None:
-    """Segment images; write labels (TIFF, if the image fits in memory) and outlines (curve files)."""
+    """Segment images; write labels and outlines.
+
+    Labels are TIFF files, of images that fit in memory; outlines are curve files.
+    """
     from .io.segmented import earlier_files, segmented_files, write_outlines, write_segmented
 
     paths = [
@@ -638,7 +650,10 @@ def inspect(
     memory: Memory = None,
     force: Force = False,
 ) -> None:
-    """Rank labels by how likely they are wrong, with reasons, and list objects without a label."""
+    """Rank labels by how likely they are wrong, with reasons.
+
+    With the image, objects without a label are listed, too.
+    """
     from .inspection import missing_objects, rank_suspects
     from .inspection.suspects import scale_of_score, verdicts_of
     from .io.design import read_small_table
@@ -744,7 +759,10 @@ def annotators(
     memory: Memory = None,
     force: Force = False,
 ) -> None:
-    """Compare several annotators' labels of one image: agreement, consensus, and how each annotator deviates."""
+    """Compare several annotators' labels of one image.
+
+    Agreement, consensus, and how each annotator deviates.
+    """
     import numpy as np
 
     from .inspection import annotators as compared
@@ -795,7 +813,7 @@ def landscape(
     dask: Dask = None,
     force: Force = False,
 ) -> None:
-    """Decision landscape: the result at every rank and number of landmarks."""
+    """Repeat a comparison at every rank and number of landmarks."""
     from .studies import decision_landscape
     from .studies.figures import plot_landscape
 
@@ -823,7 +841,10 @@ def smoothing(
     dask: Dask = None,
     force: Force = False,
 ) -> None:
-    """Smoothing study: a decision landscape for every outline smoothing, and the range to trust."""
+    """Repeat a comparison for every outline smoothing.
+
+    A decision landscape for each, and the range to trust.
+    """
     from .studies import smoothing_study
     from .studies.figures import plot_study
 
@@ -869,7 +890,7 @@ def make(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Make a reference, by which other images are judged, of images of one accepted kind."""
+    """Make a reference of images of one accepted kind."""
     from .io.references import make_reference
 
     file = with_ending(file, ".reference.npz")
@@ -910,7 +931,10 @@ def judge(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Judge whether each image is one more of a reference's kind; images are read by its recipe."""
+    """Judge whether images are of a reference's kind.
+
+    Images are read by its recipe.
+    """
     from .comparison import Reference
     from .io.references import JUDGEMENT, judged_files, write_judgement
 
@@ -1043,8 +1067,8 @@ def _samples(
     samples = Ensemble.pooled(ensembles[:first], name=one), Ensemble.pooled(ensembles[first:], name=other)
     if max(len(set(sample.images)) for sample in samples) > 1:
         of_curves = reading.settings.analysis.permute == "curves"
-        what = "outlines are permuted: the result holds for these images only" if of_curves else ""
-        _note(what or "whole images are permuted")
+        of_these = "outlines are permuted: the result holds for these images only"
+        _note(of_these if of_curves else "whole images are permuted")
     return samples, files, reading
 
 

@@ -62,7 +62,7 @@ def test_a_quantity_is_named_only_by_its_own_adjusted_p_value(larger):
 def test_an_untested_quantity_is_not_named(larger):
     left_out = dict.fromkeys(("mean size", "size", "size and elongation"), "too few pixels")
     untested = replace(larger, scale=replace(larger.scale, left_out=left_out))
-    assert headline(untested).sentence.startswith("Size or elongation differs, but no single quantity can be named.")
+    assert headline(untested).sentence.startswith("The distribution of size differs, but no single quantity can be ")
     assert np.isnan(untested.estimates["p"][0])
 
 

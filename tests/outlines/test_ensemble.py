@@ -37,6 +37,17 @@ def test_duplicate_consecutive_vertices_are_dropped():
     assert not ensemble.dropped
 
 
+def test_a_short_step_is_no_repeated_vertex_wherever_few_outlines_start():
+    """Contours of pixels have such steps by chance, anywhere; outlines that repeat their first vertex all do."""
+    outline = ellipse(2, 1, 60)
+    short = np.insert(outline, 20, outline[20] + np.array([0, 1e-3]), axis=0)
+    for start in range(61):
+        ensemble = Ensemble([*[outline] * 15, np.roll(short, start, axis=0)])
+        assert len(ensemble[15]) == 61
+    closed = np.roll(short, 40, axis=0)
+    assert {len(curve) for curve in Ensemble([closed, *[outline] * 5, closed]).curves} == {60}
+
+
 @pytest.mark.parametrize("apart", [1e-7, 1e-3])
 def test_nearly_equal_vertices_are_one(apart):
     """To single precision anywhere; within a thousandth of the size where an outline closes."""

@@ -226,6 +226,23 @@ def test_clicked_polygons_are_thinned_rank_by_rank():
     assert all(np.isin(a[i], dense[i]).all() for i in range(40))
 
 
+@pytest.mark.parametrize("count", [37, 40, 45])
+def test_polygons_are_thinned_to_the_same_vertices_from_any_start_and_in_any_direction(count):
+    curves = circles(30, count)
+    mixed = Ensemble([curve[::2] if place % 2 else curve for place, curve in enumerate(circles(30, 40, seed=1))])
+
+    def thinned(of):
+        _, ((found,), _), _ = at_one_precision([[Ensemble(of)], [mixed]])
+        return [{tuple(vertex) for vertex in curve} for curve in found.curves]
+
+    expected = thinned(curves)
+    assert min(map(len, expected)) < count - 10
+    assert thinned([np.roll(curve, 7, axis=0) for curve in curves]) == expected
+    assert thinned([curve[::-1] for curve in curves]) == expected
+    mirrored = thinned([curve * [1, -1] for curve in curves])
+    assert [{(row, -column) for row, column in curve} for curve in mirrored] == expected
+
+
 def test_equal_precision_changes_nothing():
     whole = [Ensemble([np.round(curve) for curve in circles(20, 40, seed=seed)]) for seed in (0, 1)]
     clicked = [Ensemble(circles(20, 30, seed=seed)) for seed in (0, 1)]
@@ -462,3 +479,51 @@ def test_corners_on_whole_pixels_are_compared_with_exact_ones_at_whole_pixels():
     result = compare(exact, whole, QUICK)
     assert not result.undulation.rejected
     assert "brought to the coarser precision" in " ".join(result.warnings)
+
+
+@pytest.mark.parametrize("unit", [0.1, 0.325, 0.0073])
+@pytest.mark.parametrize("kind", ["masks", "polygons"])
+def test_outlines_at_one_precision_do_not_depend_on_the_unit(kind, unit):
+    """Multiples of a unit have rounding errors: of centers on a boundary, and of sizes that are equal otherwise."""
+    small = [np.round(curve) for curve in circles(30, 400)]
+    large = [np.round(1.5 * curve) for curve in circles(30, 400, seed=1)]
+    if kind == "polygons":  # each twice, so that sizes and numbers of vertices are equal
+        large = [curve[:: 40 if place % 2 else 20] for place, curve in enumerate(small)]
+        large += [curve + 100 for curve in large]
+        small = [curve[::20] for curve in small]
+    _, (first, second), note = at_one_precision([[Ensemble(small)], [Ensemble(large)]])
+    assert note
+    scaled = [[Ensemble([unit * curve for curve in curves])] for curves in (small, large)]
+    _, again, same = at_one_precision(scaled)
+    assert same == note
+    for (one,), (other,) in zip((first, second), again, strict=True):
+        for a, b in zip(one.curves, other.curves, strict=True):
+            np.testing.assert_allclose(b / unit, a, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["masks", "polygons", "labels"])
+def test_outlines_at_one_precision_do_not_depend_on_their_place(kind):
+    """Cropping an image moves its outlines, and some software draws rows upwards."""
+    rng, fine, coarse = np.random.default_rng(3), circles(30, 400), circles(30, 400, seed=1)
+
+    def acquired(curves, step):
+        if kind == "polygons":
+            return Ensemble([np.round(curve[::20] / step) * step for curve in curves])
+        if kind == "masks":
+            return Ensemble([np.round(curve / step) * step + 0.3 for curve in curves])
+        corners = np.array([np.floor(curve.min(axis=0) / step) - 3 for curve in curves])
+        planes = [rasterize([curve / step - corner], (60, 60)) for curve, corner in zip(curves, corners, strict=True)]
+        traced = [extract_curves(plane, scale=(step, step), unit="µm") for plane in planes]
+        return Ensemble([one.curves[0] for one in traced], pixel_size=step, unit="µm", tracing=traced[0].tracing)
+
+    one, other = acquired(fine, 1.0), acquired(coarse, 1.7)
+    _, ((before,), _), note = at_one_precision([[one], [other]])
+    assert note
+    for moved in (np.add(rng.integers(-500, 500, 2), np.zeros(2)), np.array([0.37, 100.21])):
+        there = one.derived([curve + moved for curve in one.curves], np.arange(len(one)))
+        _, ((after,), _), same = at_one_precision([[there], [other]])
+        assert same == note
+        if kind == "masks" and moved[0] % 1:  # pixels lie elsewhere on their boundary
+            continue
+        for a, b in zip(before.curves, after.curves, strict=True):
+            np.testing.assert_allclose(b - moved, a, atol=1e-6)

@@ -33,8 +33,6 @@ Comparison = Any
 TESTS = {"scale": ("size or elongation", ("size", "elongation")), "undulation": ("form", ("coarse form", "roughness"))}
 #: Names of parts of a test whose own names are ambiguous; see `comparison.parts`.
 PART_NAMES = {"size": "size (mean and spread)", "size and elongation": "size and elongation together"}
-# Said where a test rejects, but none of its quantities by its own adjusted p-value.
-_UNNAMED = ", but no single quantity can be named"
 # Longer names, such as those of several pooled images, make sentences unreadable.
 _MAX_NAME = 30
 # Less and more of each quantity that is given with its ratio.
@@ -134,6 +132,8 @@ def summary_lines(comparison: Comparison) -> list[str]:
         table = [estimate_headings(comparison), *estimate_rows(comparison)]
         widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
         lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+    if comparison.case != INCONCLUSIVE:
+        lines += [f"{words}." for words in unnamed(comparison).values()]
     return [*lines, *filter(None, [scope(comparison)])]
 
 
@@ -190,7 +190,7 @@ def sentence(comparison: Comparison) -> str:
         if others := [one for one in differ if one not in stated]:
             undirected.append(f"{what.capitalize()} {'also ' if stated else ''}differs: {', '.join(others)}.")
         elif not stated:
-            undirected.append(f"{what.capitalize()} differs{_UNNAMED}.")
+            undirected.append(f"{unnamed(comparison)[name]}.")
     return " ".join([*([f"{b}'s outlines are {'; '.join(directed)}."] if directed else []), *undirected, *undetected])
 
 
@@ -219,6 +219,18 @@ def named(comparison: Comparison) -> dict[str, tuple[str, ...]]:
         test: MMDTest = getattr(comparison, name)
         own = [one for one, of in QUANTITIES.items() if of == name and one in tested]
         found[name] = tuple(one for one in own if test.rejected and tested[one][1] <= test.significance)
+    return found
+
+
+def unnamed(comparison: Comparison) -> dict[str, str]:
+    """Say of each test that finds a difference, but in no single quantity, what differs as a whole."""
+    found = {}
+    for name, names in named(comparison).items():
+        test: MMDTest = getattr(comparison, name)
+        if test.rejected and not names:
+            parts = differing(test)
+            what = f"The distribution of {listed([*parts])}" if parts else TESTS[name][0].capitalize()
+            found[name] = f"{what} differs, but no single quantity can be named"
     return found
 
 
@@ -474,12 +486,12 @@ def statements(comparison: Comparison) -> list[Statement]:
     A difference that a test finds in none of the quantities alone is stated of the test as a whole.
     """
     rows, said = _ratios(comparison), []
-    for name, (what, _) in TESTS.items():
+    for name in TESTS:
         test, found = getattr(comparison, name), named(comparison)[name]
         said += [Statement(_quantity_sentence(comparison, one, rows), _PICTURED.get(one, one)) for one in found]
-        if test.rejected and not found:
+        if name in unnamed(comparison):
             p = p_text(test.p_value, test.significance)
-            said.append(Statement(f"{what.capitalize()} differs (p = {p}){_UNNAMED}."))
+            said.append(Statement(f"{unnamed(comparison)[name]} (p = {p})."))
     return said
 
 

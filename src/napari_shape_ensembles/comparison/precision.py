@@ -37,6 +37,8 @@ _OBLONG = 2.0
 _LEVELED = 1.5
 # Pixel sizes within this factor count as equal.
 _TOLERANCE = 1.1
+# Decimals, relative to the largest, in which equal values agree.
+_DIGITS = 9
 
 
 def at_one_precision(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensemble]], list[list[Ensemble]], str]:
@@ -185,6 +187,7 @@ def _differ(values: Sequence[Real], alike: float = _ALIKE) -> bool:
     """Whether values of some group are distributed unlike those of all others."""
     from scipy.stats import ks_2samp  # slow to import
 
+    values = _agreeing(values)
     for place, of in enumerate(values):
         others = np.concatenate([one for other, one in enumerate(values) if other != place])
         # The asymptotic distribution is undefined for one outline against one.
@@ -202,10 +205,16 @@ def _to_coarsest(values: Sequence[Real], sizes: Sequence[Real]) -> list[Real]:
     if len(filled) < 2 or not any(of.any() for of in filled) or not _differ(filled):
         return list(values)
     found = []
-    for of, size in zip(values, sizes, strict=True):
+    for of, key, size in zip(values, _agreeing(values), _agreeing(sizes), strict=True):
         # Equal outlines have equal ranks, and stay equal.
-        _, place, counts = np.unique(np.stack([of, -size]), axis=1, return_inverse=True, return_counts=True)
+        _, place, counts = np.unique([key, -size], axis=1, return_inverse=True, return_counts=True)
         rank = ((np.cumsum(counts) - counts / 2) / max(len(of), 1))[place]
         quantiles = [np.interp(rank, (np.arange(len(one)) + 0.5) / len(one), np.sort(one)) for one in filled]
         found.append(np.max([of, *quantiles], axis=0))
     return found
+
+
+def _agreeing(values: Sequence[Real]) -> list[Real]:
+    """Values relative to the largest; those that are equal but for rounding errors, as of other units, agree."""
+    largest = max((of.max(initial=0) for of in values), default=0)
+    return [np.round(of / (largest or 1), _DIGITS) for of in values]

@@ -206,7 +206,7 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> explanation = explain(result)
     >>> explanation.sentences()
-    ('Size or elongation differs (p = 0.0001), but no single quantity can be named.',)
+    ('The distribution of size differs, but no single quantity can be named (p = 0.0001).',)
     """
     expect(comparison, Comparison, "explain takes the Comparison that compare returns")
     space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)

@@ -67,7 +67,7 @@ def headline(result: Comparison) -> Headline:
     >>> a, b = samples.powder_outlines().ensembles()
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> headline(result).sentence
-    'Size or elongation differs, but no single quantity can be named. No difference in form was detected.'
+    'The distribution of size differs, but no single quantity can be named. No difference in form was detected.'
     """
     named = [one for names in answer.named(result).values() for one in names] or ["size"]
     values = {name: found for name in named if (found := drawn_logarithms(result, name)) is not None}

@@ -35,8 +35,9 @@ WINDOW_COLUMNS = ("window_height", "window_width")
 # Vertices closer than this fraction of the largest coordinate differ by rounding error only ...
 _ROUNDING_TOLERANCE = 1e-12
 # ... and those closer than this fraction of the outline's mean step by that of single precision; they would make double
-# knots of a spline. A last vertex repeats the first if it is closer to it than this fraction of every other step.
-_SINGLE_TOLERANCE, _CLOSING_TOLERANCE = 1e-6, 0.1
+# knots of a spline. A last vertex repeats the first if it is closer to it than this fraction of every other step, and
+# this share of the curves at least has such a vertex: in others, steps may be as short by chance, wherever they start.
+_SINGLE_TOLERANCE, _CLOSING_TOLERANCE, _MIN_CLOSED = 1e-6, 0.1, 0.1
 # A short closing edge of fewer vertices may be a side of a polygon.
 _MIN_CLOSING_VERTICES = 8
 # A curve is collinear when the smaller of its two RMS extents is below a millionth of the larger ...
@@ -53,11 +54,11 @@ class Ensemble:
     """Closed curves of one image.
 
     Vertices that repeat the next one (a repeated first vertex included) are dropped, also where they differ by rounding
-    to single precision, and a last vertex that is much closer to the first than any others are. Invalid curves are left
-    out and counted by reason: "NaN or infinite vertices" (or masked ones), "vertices beyond 1e+30", "shorter than
-    1e-30", "fewer than 3 distinct vertices", "collinear", "zero area" (loops that cancel), and curves whose vertices do
-    not follow an outline: "crossing themselves everywhere", several outlines in one, and missing points entered as
-    (-1, -1). The direction of traversal is kept.
+    to single precision, and a last vertex that is much closer to the first than any others are, where a tenth
+    of the curves have one. Invalid curves are left out and counted by reason: "NaN or infinite vertices" (or masked
+    ones), "vertices beyond 1e+30", "shorter than 1e-30", "fewer than 3 distinct vertices", "collinear", "zero area"
+    (loops that cancel), and curves whose vertices do not follow an outline: "crossing themselves everywhere", several
+    outlines in one, and missing points entered as (-1, -1). The direction of traversal is kept.
 
     Parameters
     ----------
@@ -158,7 +159,8 @@ class Ensemble:
         counts = Counter(checked_counts(dropped or {}))
         offsets = np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64)
         vertices = np.concatenate([np.empty((0, 2)), *arrays], dtype=np.float64).view(np.complex128)[:, 0]
-        vertices, offsets, kept = _cleaned(vertices, offsets, counts)
+        # Contours of pixels do not repeat their first vertex.
+        vertices, offsets, kept = _cleaned(vertices, offsets, counts, closed=False if tracing else None)
         self.name, self.unit = text(name, "the name of an ensemble"), length_unit(unit)
         self.pixel_size = None if pixel_size is None else _height_and_width(pixel_size, "pixel_size", "a pixel")
         self.window = None if window is None else _height_and_width(window, "window", "a part of an image")
@@ -805,17 +807,21 @@ def _unique_ids(ids: ArrayLike, count: int) -> NDArray[Any]:
     return names
 
 
-def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tuple[Complex, Index, Index]:
+def _cleaned(
+    vertices: Complex, offsets: Index, counts: Counter[Reason], *, closed: bool | None = None
+) -> tuple[Complex, Index, Index]:
     """Drop invalid curves, adding to `counts`; also return the indices of the curves kept.
 
-    Works on blocks of curves, as temporaries take several times their memory.
+    Works on blocks of curves, as temporaries take several times their memory. Last vertices that nearly repeat the
+    first are dropped if the curves are `closed`; by default this is found from their number.
     """
+    lost, ending = Counter[Reason](), 0
     some, starts, kept = vertices, offsets, np.arange(0)  # of the current block
 
     def keep(usable: Mask, reason: Reason) -> None:
         nonlocal some, starts, kept
         if not usable.all():
-            counts[reason] += int(np.count_nonzero(~usable))
+            lost[reason] += int(np.count_nonzero(~usable))
             some = some[np.repeat(usable, np.diff(starts))]
             starts = np.append(0, np.cumsum(np.diff(starts)[usable]))
             kept = kept[usable]
@@ -838,10 +844,13 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
             others[last] = np.inf
             others[~new] = np.inf
             close = gap[last] <= _CLOSING_TOLERANCE * np.minimum.reduceat(others, starts[:-1])
-            new[last[close & (np.diff(starts) >= _MIN_CLOSING_VERTICES)]] = False
+            close &= new[last] & (np.diff(starts) >= _MIN_CLOSING_VERTICES)
+            if closed:
+                new[last[close]] = False
             if new.all():
                 break
             some, starts = some[new], np.append(0, np.cumsum(new, dtype=np.int64))[starts]
+        ending += int(np.count_nonzero(close))
         spokes, after = _centred(some, starts), following(starts)
         # The longest extent is at half the angle of Σz²; moments along it do not suffer from cancellation.
         turn = np.exp(-0.5j * np.angle(np.add.reduceat(spokes * spokes, starts[:-1])))
@@ -868,6 +877,9 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[Reason]) -> tupl
         parts.append((some, np.diff(starts), kept))
     if not parts:
         return vertices, offsets, kept
+    if closed is None and ending > 0 and ending >= _MIN_CLOSED * (len(offsets) - 1):
+        return _cleaned(vertices, offsets, counts, closed=True)
+    counts.update(lost)
     cleaned, sizes, places = (np.concatenate(values) for values in zip(*parts, strict=True))
     return cleaned, np.append(0, np.cumsum(sizes)), places
 

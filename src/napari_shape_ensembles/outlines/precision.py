@@ -33,6 +33,10 @@ _MAX_CHAIN_SPACING, _MIN_ALIGNED = 1.5, 0.95
 _MAX_ACROSS, _MIN_ACROSS = 310.0, 4.0
 # A grid is found where there are so many different coordinates, all multiples of a step but for this share of it.
 _MIN_GRID_PLACES, _GRID_ERROR = 8, 0.02
+# Relative differences, and decimals of pixels, that are rounding errors.
+_ROUNDING, _DIGITS = 1e-6, 6
+# A simulated grid lies at so many radii of an outline from its middle: it falls on each in another way.
+_SPREAD = 5.3
 # Least simulated smoothing, relative to the simulated pixels.
 _LEAST_SMOOTHING = 0.5
 # Simulated pixels are turned by half the angle between rows and diagonals: parts of an outline that its first pixels
@@ -241,9 +245,11 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     for index in np.flatnonzero(regridded):
         # Variances of the errors of rounding add up.
         step = np.sqrt(np.maximum(wanted.step[index] ** 2 - grid[index] ** 2, 0))
+        place = _place_of_grid(curves[index])
         curves[index] = curves[index].copy()
         for axis in np.flatnonzero(wanted.step[index] > _TOLERANCE * grid[index]):
-            curves[index][:, axis] = np.rint(curves[index][:, axis] / step[axis]) * step[axis]
+            relative = (curves[index][:, axis] - place[axis]) / step[axis]
+            curves[index][:, axis] = place[axis] + np.rint(relative) * step[axis]
     new = (dense & regridded)[:, None]
     own = own._replace(
         pixel=np.where(new, np.maximum(own.pixel, wanted.step), own.pixel), step=np.where(new, wanted.step, own.step)
@@ -261,7 +267,7 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     # Vertices on whole pixels are a mask, which is traced with its own pixels first: steps would beat with others.
     edges = retraced & own.pixel.all(axis=1) & ~own.smoothing.any(axis=1)
     rows = np.flatnonzero(edges)
-    replace(rows, traced_again([curves[row] for row in rows], own.pixel[rows], np.ones(2)))
+    replace(rows, traced_again([curves[row] for row in rows], own.pixel[rows], np.ones(2), error=_GRID_ERROR))
     own = own._replace(smoothing=np.where(edges[:, None], own.pixel, own.smoothing))
     inner = own.along(axes)
     rows = np.flatnonzero(retraced & _coarser(wanted, inner).any(axis=1))
@@ -269,8 +275,11 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     straight = _along_grid([curves[row] for row in rows], own.pixel[rows], own.smoothing[rows])
     inverse = np.linalg.inv(axes)
     finer = [curves[row] @ inverse[row].T for row in rows]
+    places = [_place_of_grid(curve) for curve in finer]
+    finer = [curve - place for curve, place in zip(finer, places, strict=True)]
     again = _simulated(finer, inner.pixel[rows], wanted.pixel[rows], inner.smoothing[rows], lacking[rows], straight)
-    replace(rows, [curve if curve is None else curve @ axes[row].T for row, curve in zip(rows, again, strict=True)])
+    back = zip(again, places, axes[rows], strict=True)
+    replace(rows, [curve if curve is None else (curve + place) @ along.T for curve, place, along in back])
     # What is left of one that came apart is no outline if it is smaller than what is traced by default.
     left, _ = areas_and_perimeters(np.concatenate(curves), np.cumsum([0, *map(len, curves)], dtype=np.int64))
     area, _ = areas_and_perimeters(ensemble.vertices, ensemble.offsets)
@@ -361,11 +370,29 @@ def without_small(ensemble: Ensemble, pixel: Sequence[float] | Real, among: Mask
     return ensemble.derived([ensemble.curves[row] for row in kept], kept, dropped=dropped)
 
 
+def _place_of_grid(curve: Real) -> Real:
+    """A point (2,) of a simulated grid: anywhere, but moved with the curve, whose place in the image is irrelevant.
+
+    Turned with it, too, where one vertex is farthest from the middle.
+    """
+    spokes = curve - curve.mean(axis=0)
+    away = np.square(spokes).sum(axis=1)
+    farthest = spokes[away >= (1 - _ROUNDING) * away.max()]
+    # The same of several on every computer and in every unit.
+    order = np.lexsort(np.round(farthest / np.sqrt(away.max()), _DIGITS).T)
+    return np.asarray(curve.mean(axis=0) + _SPREAD * farthest[order[0]])
+
+
 def _thinned(curve: Real, count: int) -> Real:
-    """Equally many of the vertices of a polygon between those kept, from the one farthest from their middle."""
-    first = int(np.square(curve - curve.mean(axis=0)).sum(axis=1).argmax())
-    kept = np.rint(np.arange(count) * len(curve) / count).astype(np.intp)
-    return curve[np.sort((first + kept) % len(curve))]
+    """Equally many of the vertices of a polygon between those kept, from the one farthest from their middle.
+
+    Of two vertices in the middle of such a gap the farther one, so that the direction of traversal does not matter.
+    """
+    away = np.square(curve - curve.mean(axis=0)).sum(axis=1)
+    first, places = int(away.argmax()), 2 * len(curve) * np.arange(count)
+    up, down = (first + (places + count) // (2 * count), first - (count - places) // (2 * count))
+    up, down = up % len(curve), down % len(curve)
+    return curve[np.sort(np.where(away[up] > away[down], up, down))]
 
 
 def _along_grid(curves: Sequence[Real], pixel: Real, smoothing: Real) -> Mask:
@@ -410,22 +437,30 @@ def _simulated(
     return _retraced(curves, side, np.where(turned, _TURN, 0), parts, weight, np.stack([first, width]))
 
 
-def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real) -> list[Real | None]:
+def traced_again(curves: Sequence[Real], pixel: Real, sigma: Real, *, error: float = 0) -> list[Real | None]:
     """Rasterize outlines at pixels of their own (N, 2), smooth them by sigma (2,) of these pixels, and trace them.
 
-    None for an outline that vanishes.
+    Coordinates within an `error` of multiples of half a pixel are these. None for an outline that vanishes.
     """
     one = np.ones(len(curves))
     width = sigma * one[:, None]
-    return _retraced(curves, pixel, 0 * one, one.astype(np.int64), one, np.stack([0 * width, width]))
+    filters = np.stack([0 * width, width])
+    return _retraced(curves, pixel, 0 * one, one.astype(np.int64), one, filters, error=error)
 
 
 def _retraced(
-    curves: Sequence[Real], side: Real, angle: Real, parts: Index, weight: Real, sigma: Real
+    curves: Sequence[Real],
+    side: Real,
+    angle: Real,
+    parts: Index,
+    weight: Real,
+    sigma: Real,
+    *,
+    error: float = 0,
 ) -> list[Real | None]:
     """Trace outlines again from pixels with sides (N, 2), turned by an angle (N,), with filters (2, N, 2).
 
-    See `kernels.retrace`.
+    See `kernels.retrace`. Whether a pixel with its center on an outline is in it does not depend on rounding `error`.
     """
     turn = np.exp(1j * angle)
     radius = np.ceil(TRUNCATE_SIGMAS * sigma).astype(np.int64)
@@ -433,15 +468,21 @@ def _retraced(
 
     def trace(block: slice) -> list[Real | None]:
         counts = [len(curve) for curve in curves[block]]
-        scaled = np.concatenate(curves[block]) / np.repeat(side[block], counts, axis=0)
-        turned = scaled.view(np.complex128)[:, 0] * np.repeat(turn[block].conj(), counts)
         offsets = np.cumsum([0, *counts], dtype=np.int64)
+        scaled = np.concatenate(curves[block]) / np.repeat(side[block], counts, axis=0)
+        # The same digits, whole pixels away or in another unit.
+        corner = np.floor(np.round(np.minimum.reduceat(scaled, offsets[:-1]), _DIGITS)) * (turn[block] == 1)[:, None]
+        scaled = np.round(scaled - np.repeat(corner, counts, axis=0), _DIGITS)
+        halves = np.rint(2 * scaled) / 2
+        scaled = np.where(np.abs(scaled - halves) < error, halves, scaled)
+        turned = scaled.view(np.complex128)[:, 0] * np.repeat(turn[block].conj(), counts)
         filters = [np.ascontiguousarray(of[:, block]) for of in (sigma, radius)]
         vertices, counts = retrace(
             turned.view(np.float64).reshape(-1, 2), offsets, parts[block], weight[block], *filters
         )
         back = vertices.view(np.complex128)[:, 0] * np.repeat(turn[block], counts)
-        found = back.view(np.float64).reshape(-1, 2) * np.repeat(side[block], counts, axis=0)
+        found = back.view(np.float64).reshape(-1, 2) + np.repeat(corner, counts, axis=0)
+        found *= np.repeat(side[block], counts, axis=0)
         return [curve if len(curve) else None for curve in np.split(found, np.cumsum(counts)[:-1])]
 
     blocks = [slice(start, start + _BLOCK) for start in range(0, len(curves), _BLOCK)]

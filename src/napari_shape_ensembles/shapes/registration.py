@@ -454,8 +454,10 @@ def least_symmetric(distinct: Real, levels: Real) -> int:
     """
     away = np.abs(levels - np.median(levels, axis=0))
     away = np.linalg.norm(away / np.maximum(np.median(away, axis=0), _LEAST_DEVIATION), axis=1)
-    central = np.where(away <= np.median(away), distinct, 0)
-    return int(np.argmax(central if central.max() > _TIE_TOLERANCE else distinct))
+    # Copies of one form in other sizes are equal but for rounding: the first of them is chosen on every computer.
+    central = np.where(away <= np.median(away) * (1 + _EQUAL_TOLERANCE), distinct, 0)
+    score = central if central.max() > _TIE_TOLERANCE else distinct
+    return int(np.argmax(score >= score.max() - _EQUAL_TOLERANCE))
 
 
 def mean_archetype(towards: Callable[..., Sequence[tuple[Complex, Real, Mask]]], start: Real) -> Real:
