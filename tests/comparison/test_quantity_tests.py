@@ -1,11 +1,11 @@
-"""Tests of single quantities: their level under unequal spread, and roughness apart from lobes."""
+"""Tests of single quantities: their level under unequal spread, and roughness beyond what lobes imply."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
-from napari_shape_ensembles.comparison.answer import named
+from napari_shape_ensembles.comparison.answer import named, statements
 from napari_shape_ensembles.comparison.estimates import spread_ratios
 from napari_shape_ensembles.comparison.quantity_tests import (
     adjusted_difference,
@@ -52,16 +52,12 @@ def test_a_difference_without_covariates_is_that_of_welch():
 
 @pytest.mark.parametrize("apart", [0.0, 1.0, 1e4])
 def test_sums_over_groups_give_the_differences_of_least_squares(apart):
+    """Equal weights are no change, but take the general way."""
     values = np.random.default_rng(0).lognormal(size=60) + apart * (np.arange(60) >= 20)
-    labels = label_orders(20, None, None, 60, 199, 0)
-    found = adjusted_difference(values, labels, np.zeros((60, 0)))
-    group = labels - labels.mean(axis=1, keepdims=True)
-    squares = (group**2).sum(axis=1)
-    expected = group @ (values - values.mean()) / squares
-    left = values - values.mean() - expected[:, None] * group
-    errors = np.sqrt(((group * left) ** 2).sum(axis=1) * 60 / 58) / squares
-    np.testing.assert_allclose(found.value, expected, rtol=1e-9, atol=1e-12 * (1 + apart))
-    np.testing.assert_allclose(found.error, errors, rtol=1e-6)
+    labels, none = label_orders(20, None, None, 60, 199, 0), np.zeros((60, 0))
+    found, expected = (adjusted_difference(values, labels, none, weights) for weights in (None, np.ones(60)))
+    np.testing.assert_allclose(found.value, expected.value, rtol=1e-9, atol=1e-12 * (1 + apart))
+    np.testing.assert_allclose(found.error, expected.error, rtol=1e-6)
 
 
 @pytest.mark.parametrize("images", [4, 8])
@@ -187,6 +183,14 @@ def test_the_ratio_of_roughness_does_not_depend_on_how_high_the_lobes_are(lobes,
     row = compare(*sides, QUICK).estimates.set_index("quantity").loc["roughness"]
     assert row["estimate"] == pytest.approx(1.6, abs=0.08)
     assert row["low"] < 1.6 < row["high"]
+
+
+def test_lobes_of_a_quarter_of_the_radius_are_not_rough():
+    """They make finer waves, 1.2 times those of lobes that are two thirds as high."""
+    sides = (waved(60, seed, lobes=lobes) for seed, lobes in ((1, 2.5), (2, 3.75)))
+    result = compare(*sides, QUICK, overrule=True)
+    assert result.ratios.set_index("quantity").loc["roughness", "estimate"] == pytest.approx(1, abs=0.15)
+    assert "rougher" not in " ".join(one.text for one in statements(result))
 
 
 def test_the_coarse_form_of_images_is_not_called_different_for_finer_waves():

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import digamma, stdtrit
 
 from .._types import Index, Real
 from ..mmd import MMDTest
@@ -24,9 +24,10 @@ from ..mmd.kernel import KERNELS, Kernel, median_distance, quadratic_forms
 from ..mmd.replicates import DRAWS, Hypothesis, mean_kernels, replicate_mmd_test
 from ..mmd.two_sample import pooled_mmd_test
 from ..outlines.ensemble import areas_and_perimeters
+from ..shapes.lobes import BANDS
 from ..words import distinct, pooled_name
 from .learning import KNOWN
-from .quantities import log_deviations, resolved_lobes, unresolved
+from .quantities import COARSE, LOBES, log_deviations, resolved_lobes, unresolved
 from .quantity_tests import (
     PermutedDifferences,
     adjusted_difference,
@@ -71,6 +72,8 @@ QUANTITIES = {
 # The distances, which have a part of a test to themselves, and their kernels: of the direction, that of means.
 _DIRECTION, _COARSE = "direction of elongation", "coarse form"
 _DISTANCES: dict[str, Kernel] = {_DIRECTION: "mean", _COARSE: "energy"}
+# Bands of lobes that belong to the coarse form.
+_COARSE_LOBES = tuple(name for name, band in zip(LOBES, BANDS, strict=True) if band[1] <= COARSE)
 #: Columns of the table.
 COLUMNS = ("quantity", "estimate", "kind", "low", "high", "p", "p_adjusted")
 #: With fewer images or curves a side the bootstrap undercovers: 80 to 86 % with 3 in simulations, 93 to 95 % with 4.
@@ -90,6 +93,9 @@ _OF_HULL = 2
 _ITSELF: dict[Kernel, float] = {"gaussian": 1, "energy": 0, "mean": 0}
 # Mean distance within samples, in median distances of all, below which these vary by rounding errors only.
 _LEAST_SPREAD = 1e-6
+# Amplitudes of lobes below this, relative to the size of an outline, imply no finer waves: fine waves themselves make
+# lobes that seem to be as high.
+_LEAST_LOBES = 0.1
 
 
 def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFrame":
@@ -107,7 +113,8 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
     tested, measured = comparison.quantity_p_values, quantities_of(comparison)
     counts = resamples_of_ratios(first, len(comparison.t), seed, image)
     units: Units = {"image": image, "blocks": comparison.blocks, "weights": comparison.weights}
-    found = ratios(measured, first, counts, **units)
+    coarse = {name: comparison.lobes[name] for name in _COARSE_LOBES}
+    found = ratios(measured | coarse, first, counts, **units)
     if "spread of form" in tested:
         found["spread of form"] = _spread_of_form(comparison, counts, units)
     quantile = None if comparison.permuted_spread is None else quantile_of(comparison.permuted_spread)
@@ -159,7 +166,9 @@ def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
     nuisance = np.zeros((labels.shape[1], 0))
     if blocks is not None:
         nuisance = (blocks[:, None] == np.unique(blocks)).astype(np.float64)
+    lobed = _coarse_lobes(comparison.lobes)
     if image is not None:
+        values["roughness"] = values["roughness"] - _implied(values["roughness"], lobed, image)
         values = {name: image_means(own[:, None], image)[:, 0] for name, own in values.items()}
         if (deviations := _log_deviations(measured["size"][:, None], image)) is not None:
             values[_SPREAD] = deviations[:, 0]
@@ -168,7 +177,8 @@ def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
         test, differences = getattr(comparison, of), {}
         for name, own in values.items():
             if QUANTITIES[name] == of and name not in test.left_out:
-                differences[name] = adjusted_difference(own, labels, nuisance)
+                given = lobed if name == "roughness" and image is None else nuisance
+                differences[name] = adjusted_difference(own, labels, given)
         if of == "scale" and comparison.permuted_spread is not None:
             differences[_SPREAD] = comparison.permuted_spread
         family = family_p_values(differences)
@@ -258,6 +268,22 @@ def area_ratio(comparison: Comparison, counts: Real) -> Real:
         return np.exp(np.array([value, value + low[0], value + high[0]]))
 
 
+def _coarse_lobes(lobes: Mapping[str, Real]) -> Real:
+    """Covariate (N, 1) by which the coarse lobes of an outline imply finer waves."""
+    amplitudes = np.logaddexp.reduce([2 * lobes[name] for name in _COARSE_LOBES]) / 2
+    return np.maximum(amplitudes, np.log(_LEAST_LOBES))[:, None]
+
+
+def _implied(roughness: Real, lobed: Real, group: Index) -> Real:
+    """Part of the logarithm of roughness that follows from the coarse lobes, by regression within groups or images."""
+
+    def within(values: Real) -> Real:
+        return values - image_means(values, group)[group]
+
+    slopes = np.linalg.lstsq(within(lobed), within(roughness[:, None])[:, 0], rcond=1e-8)[0]
+    return np.asarray((lobed - lobed.mean(axis=0)) @ slopes)
+
+
 def described(part: str) -> str:
     """Return what a part of a test describes, without the width of its kernel; empty for the whole quantity."""
     name = part.partition("s = ")[0].rstrip(", ")
@@ -284,10 +310,33 @@ def ratios(
     blocks: Index | None = None,
     weights: Real | None = None,
 ) -> dict[str, Real]:
-    """Ratio of every quantity by name, with the ends of its interval, (3,); see `mean_ratios`."""
+    """Ratio of every quantity by name, with the ends of its interval, (3,); see `mean_ratios`.
+
+    The ratio of roughness is that beyond what the coarse lobes imply, if these are among the quantities: high lobes
+    make finer waves, fewer in `lobes.fine_amplitude` than along the arc length.
+    """
     values = np.stack([*measured.values()], axis=1)
     units: Units = {"image": image, "blocks": blocks, "weights": weights}
-    return dict(zip(measured, mean_ratios(values, first, counts, **units).T, strict=True))
+    found = dict(zip(measured, mean_ratios(values, first, counts, **units).T, strict=True))
+    if {"roughness", *_COARSE_LOBES} <= measured.keys():
+        found["roughness"] = _roughness_ratio(measured["roughness"], _coarse_lobes(measured), first, **units)
+    return found
+
+
+def _roughness_ratio(
+    roughness: Real, lobed: Real, first: int, image: Index | None, blocks: Index | None, weights: Real | None
+) -> Real:
+    if image is not None:
+        beyond = roughness - _implied(roughness, lobed, image)
+        return _ratios_of_replicates(image_means(beyond[:, None], image, weights), first, image, blocks)[:, 0]
+    observed = np.arange(len(roughness))[None] >= first
+    value, error = (float(one[0]) for one in adjusted_difference(roughness, observed, lobed, weights))
+    if np.isinf(error):  # all outlines of a side have the same lobes
+        return _MISSING
+    freedom = len(roughness) - lobed.shape[1] - 2
+    reach = float(stdtrit(freedom, 0.975)) * error if freedom > 0 and 1 < first < len(roughness) - 1 else np.inf
+    with np.errstate(over="ignore"):
+        return np.exp(np.array([value, value - reach, value + reach]))
 
 
 def mean_ratios(

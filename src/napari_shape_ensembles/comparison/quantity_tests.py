@@ -53,16 +53,22 @@ def label_orders(
     return np.asarray(second[orders])
 
 
-def adjusted_difference(values: Real, labels: NDArray[np.bool_], covariates: Real) -> PermutedDifferences:
+def adjusted_difference(
+    values: Real, labels: NDArray[np.bool_], covariates: Real, weights: Real | None = None
+) -> PermutedDifferences:
     """Difference of means, B minus A, of values (U,) given covariates (U, p), for every labeling.
 
     Least squares with the standard errors of White (1980), which hold under unequal spread; without covariates, the
-    difference of means over Welch's standard error.
+    difference of means over Welch's standard error. With weights (U,), by weighted least squares.
     """
     count = len(values)
-    u, sizes, _ = np.linalg.svd(covariates - covariates.mean(axis=0), full_matrices=False)
-    basis = np.concatenate([np.full((count, 1), count**-0.5), u[:, sizes > 1e-8 * sizes.max(initial=1)]], axis=1)
-    rest = values - basis @ (basis.T @ values)
+    given = np.ones(count) if weights is None else weights / weights.mean()
+    root = np.sqrt(given)
+    centred = root[:, None] * (covariates - given @ covariates / count)
+    u, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    basis = np.concatenate([root[:, None] * count**-0.5, u[:, sizes > 1e-8 * sizes.max(initial=1)]], axis=1)
+    rest = root * values
+    rest -= basis @ (basis.T @ rest)
     freedom = max(count - basis.shape[1] - 1, 1)
     found, errors, leave = np.zeros(len(labels)), np.full(len(labels), _TINY), cancellation_check()
     # Values that do not vary within the groups have an error of zero: a difference of them is limited instead.
@@ -72,7 +78,7 @@ def adjusted_difference(values: Real, labels: NDArray[np.bool_], covariates: Rea
     for start in range(0, len(labels), step):
         leave()
         part = np.arange(start, min(start + step, len(labels)))
-        if basis.shape[1] == 1:
+        if weights is None and basis.shape[1] == 1:
             # The same from sums over the groups, in a quarter of the time, where differences of sums are exact enough.
             size, total, square = (labels[part].astype(np.float64) @ np.stack([np.ones(count), rest, rest**2], 1)).T
             other, squares, whole = count - size, size * (count - size) / count, (rest**2).sum()
@@ -81,7 +87,7 @@ def adjusted_difference(values: Real, labels: NDArray[np.bool_], covariates: Rea
             spread = sum((share / count) ** 2 * one for share, one in zip((other, size), within, strict=True))
             errors[part] = np.hypot(np.sqrt(np.maximum(spread, 0) * count / freedom) / squares, floor)
             part = part[spread < _LEAST_SPREAD * whole]
-        group = labels[part].astype(np.float64)
+        group = labels[part] * root
         least = _LEAST_LEFT * (group**2).sum(axis=1)
         group -= (group @ basis) @ basis.T
         squares = (group**2).sum(axis=1)

@@ -505,9 +505,9 @@ class Comparison(Sealed, Saved):
         the spread of form; of arithmetic means for the area), or a "distance" in standard deviations within the
         samples (see `estimates.standardized_distance`); low and high, the ends of its pointwise 95 % interval; p, of a
         permutation test of just this quantity; and p_adjusted, for the other quantities of the same test, by which a
-        quantity is named as differing. Lobes are waves of up to 5 around the outline; roughness is that of finer waves,
-        of which lobes make few (`shapes.lobes.fine_amplitude`); concavity is the share of the convex hull that an
-        outline does not fill. NaN where a quantity was not measured or not tested.
+        quantity is named as differing. Lobes are waves of up to 5 around the outline; roughness is that of finer waves
+        beyond what the lobes imply; concavity is the share of the convex hull that an outline does not fill. NaN where
+        a quantity was not measured or not tested.
 
         Notes
         -----
