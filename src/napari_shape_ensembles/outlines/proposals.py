@@ -466,7 +466,7 @@ def refined(
     plane = gray_plane(image, channel)
     worth = _worth(_Scene.of(plane.astype(np.float64), outside), labels) if labels.any() else np.empty(0)
     best = np.argsort(-worth, kind="stable")[: min(_EXAMPLES, int(np.sum(worth > -np.inf)))]
-    if image.dtype == bool or len(best) < _MIN_EXAMPLES:
+    if len(best) < _MIN_EXAMPLES or bool(np.isin(plane, (plane.min(), plane.max())).all()):
         return labels
     number = np.zeros(len(worth) + 1, dtype=np.int32)
     number[best + 1] = np.arange(1, len(best) + 1)
