@@ -468,7 +468,7 @@ def learn_objects(
     ------
     ValueError
         If numbers or shapes of images and painted labels differ, nothing was painted, an object is painted as
-        background too, or the objects leave no background.
+        background too, the objects leave no background, or `max_pixels` is not positive.
 
     Notes
     -----
@@ -496,6 +496,8 @@ def learn_objects(
     9
     """
     seed = seed_of(random_state)
+    if not isinstance(max_pixels, int | np.integer) or max_pixels < 1:
+        raise ValueError(f"max_pixels must be an integer of 1 or more, not {max_pixels!r}")
     if not isinstance(images, list | tuple):
         images, painted, background = [images], [painted], [background]
     seen, masks = list(images), list(painted)
