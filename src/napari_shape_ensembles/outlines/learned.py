@@ -185,7 +185,7 @@ def _binned(values: Real, step: int) -> Real:
     return whole.reshape(rows, step, columns, step).mean(axis=(1, 3))
 
 
-def _stretched(values: Real, step: int, shape: tuple[int, ...]) -> Real:
+def _stretched(values: NDArray[Any], step: int, shape: tuple[int, ...]) -> Real:
     """Linear interpolation between the centers of blocks; SciPy's `zoom`, in half the time."""
     if step == 1:
         return values
