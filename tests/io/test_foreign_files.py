@@ -67,7 +67,7 @@ def roi_zip(path, rois, prefix=""):
 def test_pixel_sizes_apply_to_files_of_curves():
     sizes = "--pixel-sizes", FILES / "s01-sizes.csv"
     done = run("compare", FILES / "s01-a.zip", FILES / "s01-b.zip", *sizes)
-    assert "(form p = 0.22, scale p = 0.001)" in done.stdout, done.output
+    assert "(form p = 0.16, scale p = 0.001)" in done.stdout, done.output
     a, b = (
         ensemble(FILES / f"s01-{side}.zip", pixel_size=size, unit="µm")[0] for side, size in (("a", 0.5), ("b", 0.25))
     )

@@ -46,6 +46,9 @@ def test_a_short_step_is_no_repeated_vertex_wherever_few_outlines_start():
         assert len(ensemble[15]) == 61
     closed = np.roll(short, 40, axis=0)
     assert {len(curve) for curve in Ensemble([closed, *[outline] * 5, closed]).curves} == {60}
+    few = Ensemble([closed, *[outline] * 20])
+    for part in (few[:1], few.derived(few.curves[:1], np.arange(1)), Ensemble.pooled([few[:1], few[1:2]])):
+        np.testing.assert_array_equal(part[0], few[0])
 
 
 @pytest.mark.parametrize("apart", [1e-7, 1e-3])

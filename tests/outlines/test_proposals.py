@@ -301,6 +301,7 @@ def test_doubtful_objects_are_refined_by_learning_from_the_best_of_them():
     image, truth = discs(side=200, noise=200)
     best = propose(image)[0]
     assert best.recipe.refine
+    assert best_recipe([image], Outlines(method="auto")) == best.recipe
     assert describe_finding(best.recipe).endswith(", refined by learning")
     plain, refined = (segment(image, best.recipe, refine=on) for on in (False, True))
     assert plain.max() > 1.5 * truth.max()  # some are noise
@@ -308,6 +309,14 @@ def test_doubtful_objects_are_refined_by_learning_from_the_best_of_them():
     assert refined.max() < 1.1 * truth.max()
     assert np.array_equal(best.labels, refined)
     assert not proposed()[0].recipe.refine
+
+
+def test_masks_and_tilings_are_not_refined():
+    image, _ = discs(side=200)
+    mask = np.where(segment(image, method="otsu", objects="dark", min_size=0) > 0, 255, 0).astype(np.uint8)
+    for given, method in ((mask > 0, "otsu"), (mask, "otsu"), (image, "boundaries"), (image, "superpixels")):
+        plain, refined = (segment(given, method=method, refine=on) for on in (False, True))
+        assert np.array_equal(plain, refined)
 
 
 def test_few_whole_objects_and_masks_are_not_refined():

@@ -160,7 +160,8 @@ class Ensemble:
         offsets = np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64)
         vertices = np.concatenate([np.empty((0, 2)), *arrays], dtype=np.float64).view(np.complex128)[:, 0]
         # Contours of pixels do not repeat their first vertex.
-        vertices, offsets, kept = _cleaned(vertices, offsets, counts, closed=False if tracing else None)
+        closed = False if tracing or isinstance(curves, _OfEnsemble) else None
+        vertices, offsets, kept = _cleaned(vertices, offsets, counts, closed=closed)
         self.name, self.unit = text(name, "the name of an ensemble"), length_unit(unit)
         self.pixel_size = None if pixel_size is None else _height_and_width(pixel_size, "pixel_size", "a pixel")
         self.window = None if window is None else _height_and_width(window, "window", "a part of an image")
@@ -222,7 +223,7 @@ class Ensemble:
         members, window = _spread(members, "window", WINDOW_COLUMNS)
         names = distinct([member.name for member in members])
         return cls(
-            [curve for member in members for curve in member.curves],
+            _OfEnsemble(curve for member in members for curve in member.curves),
             name=name or pooled_name(names),
             unit=members[0].unit,
             ids=_pooled_ids([member.ids for member in members], names),
@@ -362,7 +363,7 @@ class Ensemble:
             "metadata": {name: values[rows] for name, values in self._metadata.items()},
             "tracing": self._tracing,
         }
-        return Ensemble(curves, **(attributes | changes))
+        return Ensemble(curves if kept is None else _OfEnsemble(curves), **(attributes | changes))
 
     def assign(self, **columns: Any) -> Ensemble:
         """Return the ensemble with columns of metadata added or replaced, as `pandas.DataFrame.assign` does.
@@ -675,6 +676,10 @@ class Ensemble:
     def __repr__(self) -> str:
         left_out = f", {sum(self._dropped.values())} left out" if self._dropped else ""
         return f"Ensemble({self.name!r}: {counted(len(self), 'curve')} in {self.unit}{left_out})"
+
+
+class _OfEnsemble(list[ArrayLike]):
+    """Some curves of ensembles, which no longer repeat their first vertex; too few of them would tell otherwise."""
 
 
 def _height_and_width(given: Any, name: str, of: str) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from .. import parameters
 from .._types import Labels, Real
 from ..archive import StrPath
 from ..checks import unmasked
-from ..parameters import documented, parameters_of
+from ..parameters import documented, matters, parameters_of
 from .border import window_of
 from .ensemble import Ensemble
 from .finders import labels_by
@@ -105,7 +105,8 @@ class Outlines(Recipe):
             picture = ignored.filled(pixels)
             found = labels_by_method(picture, recipe)
             outside = mask[ignored.window]
-            labels[ignored.window] = refined(picture, found, outside, recipe.channel) if recipe.refine else found
+            refine = recipe.refine and matters(recipe, "refine")
+            labels[ignored.window] = refined(picture, found, outside, recipe.channel) if refine else found
             labels[mask] = 0
             return labels
 

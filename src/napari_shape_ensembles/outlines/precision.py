@@ -242,10 +242,11 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     dense &= ~fewer
     grid = np.maximum(own.step, np.where(dense[:, None], own.pixel, 0))
     regridded = (wanted.step > _TOLERANCE * grid).any(axis=1)
+    corners = np.zeros((len(curves), 2))
     for index in np.flatnonzero(regridded):
         # Variances of the errors of rounding add up.
         step = np.sqrt(np.maximum(wanted.step[index] ** 2 - grid[index] ** 2, 0))
-        place = _place_of_grid(curves[index])
+        place = corners[index] = _place_of_grid(curves[index])
         curves[index] = curves[index].copy()
         for axis in np.flatnonzero(wanted.step[index] > _TOLERANCE * grid[index]):
             relative = (curves[index][:, axis] - place[axis]) / step[axis]
@@ -267,7 +268,14 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     # Vertices on whole pixels are a mask, which is traced with its own pixels first: steps would beat with others.
     edges = retraced & own.pixel.all(axis=1) & ~own.smoothing.any(axis=1)
     rows = np.flatnonzero(edges)
-    replace(rows, traced_again([curves[row] for row in rows], own.pixel[rows], np.ones(2), error=_GRID_ERROR))
+    # Their pixels lie on the grid of the vertices, wherever that is in the image: on its points, or between them.
+    for row in np.flatnonzero(edges & ~regridded):
+        beside = curves[row][0] / own.pixel[row]
+        beside -= np.rint(beside)
+        corners[row] = np.where(np.abs(beside) < 0.5 - _GRID_ERROR, beside, 0) * own.pixel[row]
+    masks = [curves[row] - corners[row] for row in rows]
+    masks = traced_again(masks, own.pixel[rows], np.ones(2), error=_GRID_ERROR)
+    replace(rows, [mask if mask is None else mask + corner for mask, corner in zip(masks, corners[rows], strict=True)])
     own = own._replace(smoothing=np.where(edges[:, None], own.pixel, own.smoothing))
     inner = own.along(axes)
     rows = np.flatnonzero(retraced & _coarser(wanted, inner).any(axis=1))
