@@ -87,6 +87,14 @@ def test_results_are_reproducible_and_precomputed_features_change_nothing(small)
     assert model != learn_objects(image, painted, random_state=6)
 
 
+def test_fewer_training_pixels_find_the_same_objects(known):
+    image, truth, model, labels = known
+    quick = learn_objects(image, first(truth, 4), max_pixels=300)
+    assert np.bincount(quick.classes).max() <= 300 + 1.2 * 300  # of the background, random pixels too
+    assert len(quick.classes) < len(model.classes)
+    assert len(match_labels(labels, quick.labels(image)).pairs) == labels.max()
+
+
 @pytest.fixture(scope="module")
 def known():
     """An image, its labels, a model trained on four of its objects, and the labels it finds."""
@@ -234,6 +242,7 @@ def test_an_image_and_painted_objects_in_the_wrong_order_are_refused():
         ({"images": np.ma.array(np.eye(160), mask=np.eye(160) > 0)}, "160 values of the image are masked"),
         ({"images": np.full((160, 160), np.nan)}, "NaN or infinite"),
         ({"images": [np.eye(160)], "painted": []}, "1 images need as many planes of painted objects"),
+        ({"max_pixels": 0}, "max_pixels must be an integer of 1 or more, not 0"),
     ],
 )
 def test_invalid_training_data_are_rejected(changes, words):

@@ -301,6 +301,7 @@ def test_doubtful_objects_are_refined_by_learning_from_the_best_of_them():
     image, truth = discs(side=200, noise=200)
     best = propose(image)[0]
     assert best.recipe.refine
+    assert best_recipe([image], Outlines(method="auto")) == best.recipe
     assert describe_finding(best.recipe).endswith(", refined by learning")
     plain, refined = (segment(image, best.recipe, refine=on) for on in (False, True))
     assert plain.max() > 1.5 * truth.max()  # some are noise

@@ -41,10 +41,8 @@ _LOW_PERCENTILE, _HIGH_PERCENTILE = 1, 99.8
 _OUTSIDE, _AROUND, _RIM, _CORE = range(4)
 # Widths of the rim, and of the known background around an example, in radii of the objects.
 _RIM_WIDTH, _GROUND_WIDTH = 0.25, 1.0
-# Maximum number of training pixels per class and image.
-_PIXELS_PER_CLASS = 2500
-# Number of pixels sampled from the unpainted part of an image.
-_BACKGROUND_SAMPLES = 3000
+# Number of pixels sampled from the unpainted part of an image, relative to the maximum per class.
+_BACKGROUND_SHARE = 1.2
 # Number of trees of the classifier, and of pixels in a leaf: larger leaves give smoother probabilities.
 _TREES, _LEAF = 30, 30
 # Features of a gray image: its values, four per scale, and six per window.
@@ -132,8 +130,9 @@ class PixelFeatures:
         """Rows and columns of the image."""
         return self.values.shape[0], self.values.shape[1]
 
+    @cached_property
     def levels_and_edges(self) -> tuple[Real, Real]:
-        """Return the mean of the channels, and the magnitude of its gradient under the narrowest filter."""
+        """The mean of the channels, and the magnitude of its gradient under the narrowest filter."""
         levels, smooth = (self.values[..., place::_GREY_FEATURE_COUNT].mean(axis=-1) for place in (0, 1))
         return levels, np.hypot(_slope(smooth, 0), _slope(smooth, 1))
 
@@ -187,10 +186,17 @@ def _binned(values: Real, step: int) -> Real:
 
 
 def _stretched(values: NDArray[Any], step: int, shape: tuple[int, ...]) -> Real:
+    """Linear interpolation between the centers of blocks; SciPy's `zoom`, in half the time."""
     if step == 1:
         return values
-    fine: Real = ndimage.zoom(values, step, order=1, grid_mode=True, mode="nearest")
-    return fine[: shape[0], : shape[1]]
+    for axis in (1, 0):
+        last = values.shape[axis] - 1
+        place = np.clip((np.arange(shape[axis]) + 0.5) / step - 0.5, 0, last)
+        before = place.astype(np.intp)
+        weight = (place - before).astype(np.float32)
+        low, high = (np.take(values, np.minimum(before + more, last), axis=axis) for more in (0, 1))
+        values = low + (high - low) * (weight if axis else weight[:, None])
+    return values
 
 
 @dataclass(frozen=True)
@@ -309,7 +315,7 @@ class ObjectModel:
         inside = of[_RIM] + of.get(_CORE, 0)
         core = of.get(_CORE, 0) + 0.5 * of[_RIM] - 0.5 * of[_AROUND]
         report("separating objects")
-        levels, edges = pixel_features.levels_and_edges()
+        levels, edges = pixel_features.levels_and_edges
         planes = inside, core, levels[::step, ::step], edges[::step, ::step]
         sizes = (1.0,) if any(pixel_features.digest == source.digest for source in self.sources) else _SIZES
         examples = [np.column_stack([self.areas * size**2 / step**2, self.looks]) for size in sizes]
@@ -429,6 +435,7 @@ def learn_objects(
     *,
     background: Any = None,
     names: Sequence[str] | None = None,
+    max_pixels: int = 2500,
     random_state: RandomState = 0,
 ) -> ObjectModel:
     """Learn the appearance of the objects of a study from a few painted ones.
@@ -448,6 +455,8 @@ def learn_objects(
         Where there is certainly no object.
     names : sequence of str, optional
         Names of the images, for the record.
+    max_pixels : int
+        Maximum number of training pixels per class and image; fewer take less time.
     random_state : int, Generator or RandomState
         Seed of all random draws.
 
@@ -459,7 +468,7 @@ def learn_objects(
     ------
     ValueError
         If numbers or shapes of images and painted labels differ, nothing was painted, an object is painted as
-        background too, or the objects leave no background.
+        background too, the objects leave no background, or `max_pixels` is not positive.
 
     Notes
     -----
@@ -487,6 +496,8 @@ def learn_objects(
     9
     """
     seed = seed_of(random_state)
+    if not isinstance(max_pixels, int | np.integer) or max_pixels < 1:
+        raise ValueError(f"max_pixels must be an integer of 1 or more, not {max_pixels!r}")
     if not isinstance(images, list | tuple):
         images, painted, background = [images], [painted], [background]
     seen, masks = list(images), list(painted)
@@ -511,10 +522,10 @@ def learn_objects(
         if ground is not None and (ground & (plane > 0)).any():
             raise ValueError(f"{name}: {(ground & (plane > 0)).sum()} pixels are painted as object and as background")
         if len(values) or (ground is not None and ground.any()):
-            places, kinds = _examples(plane, values, ground, rng)
+            places, kinds = _examples(plane, values, ground, max_pixels, rng)
             features.append(of_image.values.reshape(-1, of_image.values.shape[-1])[places])
             classes.append(kinds)
-            examples.append(object_features(plane, *of_image.levels_and_edges()))
+            examples.append(object_features(plane, *of_image.levels_and_edges))
         sources.append(TrainingImage(str(name), of_image.shape, len(values), of_image.digest))
     if not sum(map(len, examples)):
         raise ValueError("no object is painted: paint about five whole objects, each with its own label")
@@ -544,6 +555,7 @@ def _examples(
     plane: NDArray[np.int64],
     values: NDArray[np.int64],
     ground: NDArray[np.bool_] | None,
+    max_pixels: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     """Indices of training pixels, and their classes; -1 for randomly sampled pixels, -2 for painted background."""
@@ -573,15 +585,13 @@ def _examples(
     drawn = []
     for wanted in (_OUTSIDE, _AROUND, _RIM, _CORE, -2):
         places = np.flatnonzero(kinds == wanted)
-        few_strokes = wanted == -2 and 0 < len(places) < _PIXELS_PER_CLASS  # painted pixels weigh more than random ones
+        few_strokes = wanted == -2 and 0 < len(places) < max_pixels  # painted pixels weigh more than random ones
         drawn.append(
-            rng.choice(places, _PIXELS_PER_CLASS, replace=few_strokes)
-            if few_strokes or len(places) > _PIXELS_PER_CLASS
-            else places
+            rng.choice(places, max_pixels, replace=few_strokes) if few_strokes or len(places) > max_pixels else places
         )
     unknown = np.flatnonzero(kinds == -1)
     if len(values) and len(unknown):
-        drawn.append(rng.choice(unknown, min(_BACKGROUND_SAMPLES, len(unknown)), replace=False))
+        drawn.append(rng.choice(unknown, min(round(_BACKGROUND_SHARE * max_pixels), len(unknown)), replace=False))
     places = np.concatenate(drawn)
     return places, kinds[places]
 
@@ -607,9 +617,11 @@ def _without_object_like(
     used = ~anywhere
     for _ in range(_ITERATIONS):
         forest = _trained(values[used], classes[used], seed)
-        likely = forest.predict_proba(values)
         unseen = forest.oob_decision_function_
+        likely = np.empty((len(values), len(forest.classes_)))
         likely[used] = np.where(np.isnan(unseen), 1 / len(forest.classes_), unseen)
+        if not used.all():
+            likely[~used] = forest.predict_proba(values[~used])
         of = dict(zip(forest.classes_.tolist(), likely.T, strict=True))
         object_like = of.get(_RIM, 0) + of.get(_CORE, 0) > 0.5
         doubtful = like_objects | (of.get(_AROUND, np.zeros(len(values))) > 0.5)
