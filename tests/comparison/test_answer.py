@@ -9,7 +9,7 @@ import pytest
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
 from napari_shape_ensembles.comparison import answer
-from napari_shape_ensembles.comparison.answer import differing, named, ratio_words, statements
+from napari_shape_ensembles.comparison.answer import differing, named, ratio_words, statements, unnamed
 from napari_shape_ensembles.outlines.reasons import AT_BORDER, too_small
 from napari_shape_ensembles.words import p_text
 
@@ -76,6 +76,22 @@ def test_the_direction_of_elongation_has_a_row():
     assert "common form" not in " ".join(explain(result).sentences()) or all(result.has_common_form)
     without = compare(Ensemble(a), Ensemble(b), QUICK, reflections=False).estimates.set_index("quantity")
     assert without.loc["direction of elongation", ["estimate", "p"]].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        (["size"], "The distribution of size differs"),
+        (["size", "elongation"], "The distributions of size and elongation differ"),
+        ([], "Size or elongation differs"),
+    ],
+)
+def test_distributions_that_differ_are_listed_where_no_quantity_is_named(parts, words, monkeypatch):
+    result = pair(larger)
+    test = replace(result.scale, parts=dict.fromkeys(parts, result.scale.parts["size"]), null=np.empty(0))
+    monkeypatch.setattr(type(result), "quantity_p_values", {"size": (0.01, 0.06), "elongation": (0.01, 0.06)})
+    found = unnamed(replace(result, scale=test))
+    assert found == {"scale": f"{words}, but no single quantity can be named"}
 
 
 def test_wider_spread_about_the_same_mean_is_named():

@@ -228,9 +228,12 @@ def unnamed(comparison: Comparison) -> dict[str, str]:
     for name, names in named(comparison).items():
         test: MMDTest = getattr(comparison, name)
         if test.rejected and not names:
-            parts = differing(test)
-            what = f"The distribution of {listed([*parts])}" if parts else TESTS[name][0].capitalize()
-            found[name] = f"{what} differs, but no single quantity can be named"
+            *others, last = [*differing(test)] or [""]
+            if others:
+                what = f"The distributions of {', '.join(others)} and {last} differ"
+            else:
+                what = f"{f'The distribution of {last}' if last else TESTS[name][0].capitalize()} differs"
+            found[name] = f"{what}, but no single quantity can be named"
     return found
 
 
