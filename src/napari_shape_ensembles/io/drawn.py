@@ -68,7 +68,7 @@ def _calibrated(table: CurveTable, pixel: tuple[float, float], unit: str) -> Ens
         raise ContentError(
             f"its outlines are in {ensemble.unit} already, with no pixels to which a pixel size applies: omit it"
         )
-    factors, metadata = np.divide(pixel, table.scale), ensemble.metadata
+    factors, metadata = np.divide(pixel, table.scale), ensemble.metadata.copy()
     for name, factor in zip(WINDOW_COLUMNS, factors, strict=True):
         if name in metadata:
             metadata[name] *= factor
