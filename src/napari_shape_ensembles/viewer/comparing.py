@@ -44,7 +44,7 @@ from ..words import counted, p_text
 from .choices import Choices
 from .curves.side_by_side import SideBySide
 from .debouncing import Debouncer
-from .design_files import MAX_OPENED_IMAGES, input_layers, path_of, source_in_file
+from .design_files import MAX_OPENED_IMAGES, Division, Divisions, input_layers, path_of, source_in_file
 from .designing import Row
 from .displayed_result import DisplayedResult
 from .experimenting import (
@@ -64,7 +64,7 @@ from .experimenting import (
     write_experiment_tables,
 )
 from .group_images import MAX_GROUP_IMAGES, GroupImages, outline_layers
-from .inputs import PARTS, Ids, Ref, Source, Sources, file_errors_named, fingerprint, own_ids, plane_of, source_of
+from .inputs import Ids, Ref, Source, Sources, file_errors_named, fingerprint, own_ids, plane_of, source_of
 from .layers import (
     CurveLayer,
     CurveSelection,
@@ -76,7 +76,6 @@ from .layers import (
     is_whole,
     name_after,
     opened_comparisons,
-    remove_layers,
     repaint,
     update_own_names,
 )
@@ -157,17 +156,6 @@ class Robustness:
         return replace(shown, result=self.sensitivity.judged(shown.result), notes=notes)
 
 
-@dataclass(frozen=True, eq=False)
-class PickedGroup:
-    """A group that was made of selected curves, and how to take it back."""
-
-    name: str
-    count: int
-    parts: list[Ref]  #: its layers, and those of the other curves of the same images
-    hidden: list[Ref]  #: layers that were hidden as their parts replace them
-    restore: Callable[[], None]  #: restores the design table, once the parts are removed
-
-
 class ComparisonTask(Task[Comparison]):
     """Compares the groups of the design table, and shows two of them: `result` is the contrast shown."""
 
@@ -194,7 +182,7 @@ class ComparisonTask(Task[Comparison]):
         self.group_images = GroupImages(choices.layers)
         self._shown_results: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened_debouncer, self._link_debouncer = Debouncer(self.show_opened), Debouncer(self._link_images)
-        self.picked_groups: list[PickedGroup] = []  #: those made of selected curves, the last one last
+        self.divisions = Divisions(choices)
         choices.exclusions.changed.connect(self._show_excluded)
         self.selection.leave_out_requested.connect(self._leave_out_selected)
         self.selection.group_requested.connect(self.group_selected)
@@ -551,41 +539,10 @@ class ComparisonTask(Task[Comparison]):
             if whole.visible and not isinstance(whole, Image):  # labels would lie over their parts
                 whole.visible = False
                 hidden.append(ref)
-        self.picked_groups.append(PickedGroup(name, count, made, hidden, restore))
+        words = f"{counted(count, 'selected curve')} put into the group {name}."
+        self.divisions.done.append(Division(words, made, hidden, restore))
         self.selection.pick([])
         self.show_message("")
-
-    def undo_group(self) -> None:
-        """Take back the last group made of selected curves: its parts are removed, and their images compared again."""
-        removable, last = self._removable_parts(), self.picked_groups.pop()
-        with batched(self.choices.layers):
-            remove_layers(removable, self.choices.layers)
-        for layer in [ref() for ref in last.hidden]:
-            if layer is not None:
-                layer.visible = True
-        if any(ref() in self.choices.layers for ref in last.parts):
-            self.design.restore_whole()
-        else:
-            last.restore()
-        self.changed.emit()
-
-    def _removable_parts(self) -> list[Ref]:
-        """Return the parts of the last group made of selected curves that are in the viewer together with their image.
-
-        Without the image, its outlines would be lost.
-        """
-        layers, last = self.choices.layers, self.picked_groups[-1]
-        parts = [(ref, part) for ref in last.parts if (part := ref()) is not None and part in layers]
-        return [ref for ref, part in parts if PARTS[part].whole in layers]
-
-    def group_words(self) -> str:
-        """Return a sentence on the last group made of selected curves that can be taken back; else empty."""
-        while self.picked_groups and not self._removable_parts():
-            self.picked_groups.pop()
-        if not self.picked_groups:
-            return ""
-        last = self.picked_groups[-1]
-        return f"{counted(last.count, 'selected curve')} put into the group {last.name}."
 
     def excluded_rows(self) -> frozenset[int]:
         """Return the pooled indices of the curves that are excluded from the next run."""

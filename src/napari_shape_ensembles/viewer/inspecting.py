@@ -28,7 +28,7 @@ from ..outlines.recognise import Content
 from .camera_flight import move_camera, view_of
 from .choices import Choices
 from .debouncing import Debouncer
-from .inputs import ACCEPTED, Ref, Source, Sources, fingerprint, is_own, plane_of, trace
+from .inputs import ACCEPTED, Ref, Source, Sources, fingerprint, is_own, labels_of, plane_of, trace
 from .layers import batched, select
 from .offered import ChosenLayer
 from .review_files import (
@@ -842,7 +842,7 @@ def _is_correction(labels: NDArray[Any], corrected: CorrectedLabels) -> bool:
 def inspect_disagreement(images: Sequence[ReviewedImage], recipe: Outlines, settings: Settings) -> InspectionOutcome:
     """Rank the objects of two segmentations of an image by disagreement."""
     first, second = sources = [image.source for image in images]
-    one, other = (recipe.labels(source.data) if source.kind == "image" else source.data for source in sources)
+    one, other = (labels_of(source, recipe)[0] for source in sources)
     scale = tuple(first.scale)
     names = first.name, second.name
     result = disagreement((one, other), settings, outlines=recipe, scale=scale, unit=first.unit, names=names)

@@ -27,8 +27,8 @@ from ..palette import COLOR_A, COLOR_B
 from ..progress import as_part, report
 from ..words import p_text
 from .choices import Choices
-from .inputs import OWN, Source, Sources, file_errors_named, inputs_of_sources, trace_image, write_file
-from .layers import NAMED_AFTER, CurveLayer, OwnLayers, name_after
+from .inputs import Source, Sources, file_errors_named, inputs_of_sources, trace_image, write_file
+from .layers import NAMED_AFTER, CurveLayer, OwnLayers, name_after, outline_layer
 from .task import JobSteps, RunInputs, Task, saved_message
 
 ENDING = ".reference.npz"
@@ -251,17 +251,7 @@ def _layer(source: Source, ensemble: Ensemble, scores: pd.DataFrame) -> CurveLay
     """Return a layer of the outlines of an image, colored by how far they make it unlike the reference."""
     features = scores.set_index("id").loc[ensemble.ids].reset_index()
     high = max(float(features["score"].max()), np.finfo(np.float32).tiny)
-    options = source.placement | {
-        "name": f"{source.name} unlike",
-        "shape_type": "polygon",
-        "features": features,
-        "face_color": "score",
-        "face_colormap": "inferno",
-        "face_contrast_limits": (0.0, high),
-        "edge_width": 0,
-        "opacity": 0.7,
-    }
-    layer = Layer.create([curve / source.scale for curve in ensemble.curves], options, "shapes")
-    layer.editable = False
-    OWN.add(layer)
-    return layer
+    painted = {"face_color": "score", "face_colormap": "inferno", "face_contrast_limits": (0.0, high)}
+    look = source.placement | {"edge_width": 0, "opacity": 0.7}
+    outlines = [curve / source.scale for curve in ensemble.curves]
+    return outline_layer(f"{source.name} unlike", outlines, features, **look, **painted)

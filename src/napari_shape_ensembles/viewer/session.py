@@ -59,7 +59,7 @@ class Session:
         self.position = PositionCheck(self.comparison)
         self.referring = ReferenceTask(self.choices)
         self.design = self.choices.design
-        self.design_work = DesignWork(self.choices, self.design)
+        self.design_work = DesignWork(self.choices, self.comparison.divisions)
         self.image_cells = ImageCells(
             self.comparison, self.segmentation, self.learning, self.inspection, self.referring, self.design
         )

@@ -22,7 +22,7 @@ from ..studies.choices import CHOICES, COARSENING
 from ..studies.ranges import LANDSCAPE, SMOOTHING, numbers
 from .choices import Choices
 from .experimenting import titles_of_groups
-from .inputs import Excluded, LayersOfSides, Sources, trace_sides
+from .inputs import Excluded, LayersOfSides, Sources, labels_of, trace_sides
 from .task import CANCELLED, JobFunction, JobSteps, RunInputs, Task
 
 Study = TypeVar("Study", bound=DecisionLandscape | SmoothingStudy | ChoiceStudy)
@@ -327,7 +327,7 @@ def smoothing_of(
     for source, labels in ((source, labels) for side, labels in zip(sources, found, strict=True) for source in side):
         report(f"segmenting {source.name}")
         try:
-            labels.append(source.data if source.kind == "labels" else recipe.labels(source.data))
+            labels.append(labels_of(source, recipe)[0])
         except ValueError as error:
             raise ValueError(f"{source.name}: {error}") from error
     a, b = ([labels > 0 for labels in side] if merge else side for side in found)

@@ -25,9 +25,9 @@ from ..panels.widgets import (
     Section,
     button,
     column,
+    division_notice,
     excluded_notice,
     menu_button,
-    picked_group_notice,
     row,
     scrolling,
     tip,
@@ -68,7 +68,7 @@ class AnswerPage(TaskPage):
         tooltip = "Open any file of the bench, or save the settings"
         self.files = menu_button("Ope&n …", tooltip, self.dialogs.settings_entries())
         results = self.results = ResultsPanel(self.dialogs.result_entries())
-        self.picked_group = picked_group_notice()
+        self.divided = division_notice()
         self.excluded, self.recover_notice = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.suspects = Notice(
             "Leave out", "Exclude these outlines of all images, found without regard to groups or answer", rich=True
@@ -93,7 +93,7 @@ class AnswerPage(TaskPage):
         self.findings = self.verdict, self.verdict.tested, self.checks, results.table, results.tests, results.details
         self.recipe = ChoicesLine(self, "recipe")
         self.settings = Section("Settings", column(row(self.files), self.recipe, self.settings_form))
-        notices = self.recover_notice, self.missing_images, self.excluded, self.picked_group, self.redraw, self.faults
+        notices = self.recover_notice, self.missing_images, self.excluded, self.divided, self.redraw, self.faults
         state = self.reason, self.step, self.progress, self.stale, *notices
         # Messages about files stay visible, outside of collapsed sections and even without a result.
         self.pair = PairChoice(self)
@@ -115,7 +115,7 @@ class AnswerPage(TaskPage):
         self.suspects.label.linkActivated.connect(self._inspect_suspects)
         self.suspects.button.clicked.connect(session.checking.leave_out)
         self.excluded.button.clicked.connect(session.choices.exclusions.clear)
-        self.picked_group.button.clicked.connect(task.undo_group)
+        self.divided.button.clicked.connect(task.divisions.undo)
         self.link(task.selection.side_by_side_requested, self.curve_window.open_side_by_side)
         self.recover_notice.button.clicked.connect(task.recover)
         self.color_by.changed.connect(task.set_coloring)
@@ -152,7 +152,7 @@ class AnswerPage(TaskPage):
         result = None if task.running else task.result
         count, kept = sum(map(len, task.current_inputs().excluded)), task.recoverable
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
-        self.picked_group.set_message(task.group_words())
+        self.divided.set_message(task.divisions.sentence())
         names = "" if kept is None else kept.title
         self.recover_notice.set_message(f"↶ The previous result ({names}) was not saved." if names else "")
         gone = [] if task.missing_images is None else task.missing_images[1]

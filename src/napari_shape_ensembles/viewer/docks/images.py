@@ -56,8 +56,8 @@ from ..panels.widgets import (
     Section,
     button,
     column,
+    division_notice,
     menu_button,
-    picked_group_notice,
     row,
     scrolling,
     tip,
@@ -138,12 +138,10 @@ class ImagesPage(Page):
         self.warnings.hide()  # until there is one: an empty label takes the height of a line
         self.grouped = Notice("Undo", "Take back the grouping by names, and enter groups yourself")
         self.grouped.button.clicked.connect(self.design.undo_grouping)
-        self.picked_group = picked_group_notice()
-        self.picked_group.button.clicked.connect(self.session.comparison.undo_group)
+        self.divided = division_notice()
+        self.divided.button.clicked.connect(self.session.comparison.divisions.undo)
         self.pooled = Notice("Split", "Give each of them a row, as a replicate; outlines of one are not independent")
         self.pooled.button.clicked.connect(self._split_by_replicates)
-        self.divided = Notice("Undo", "Remove the parts; the rows of the whole layers are back")
-        self.divided.button.clicked.connect(self.session.design_work.undo_division)
         self.mask = Notice("Inspect it", "Lay the labels over the image, and review them one after the other")
         self.mask.button.clicked.connect(self._inspect_mask)
         self.as_labels = Notice("Use as labels", "Treat each value as an object instead of segmenting")
@@ -156,7 +154,7 @@ class ImagesPage(Page):
         self._sizes: list[tuple[Ref, Calibration]] = []  # layers without a pixel size, and those of their files
         self.pixels = Section("Pixel size from a file", column())
         self.pixels.toggled.connect(self._create_pixel_size)
-        notices = self.grouped, self.picked_group, self.pooled, self.divided, self.mask, self.as_labels, self.in_files
+        notices = self.grouped, self.divided, self.pooled, self.mask, self.as_labels, self.in_files
         said = *notices, self.reason, self.message, self.warnings
         buttons = row(self.split, self.table_menu)
         scrolling(self, self.table, buttons, *said, self.pixels, self.tour, grows=self.table)
@@ -210,9 +208,8 @@ class ImagesPage(Page):
         self.tour.setVisible(not layers)
         counts = ", ".join(f"{name} ({len(own)})" for name, own in design.groups().items())
         self.grouped.set_message(f"Grouped by names: {counts}." if design.grouped_by else "")
-        self.picked_group.set_message(self.session.comparison.group_words())
+        self.divided.set_message(self.session.comparison.divisions.sentence())
         self.pooled.set_message(_pooled_words(design.pooled()))
-        self.divided.set_message(self.session.design_work.divided())
         self.message.setVisible(bool(self.message.text()))
         self._check_debouncer.start()
 

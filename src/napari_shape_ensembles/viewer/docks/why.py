@@ -91,8 +91,7 @@ class WhyPage(TaskPage):
         self.compare.setVisible(not compared)
         self.stale.button.setEnabled(not (task.comparison.busy or task.comparison.blocking_reason()))
         self.compare.setEnabled(self.stale.button.isEnabled())
-        for part in (self.folded_explorer, self.panel):
-            part.setVisible(compared)
+        self.folded_explorer.setVisible(compared)
         self.run_button.setVisible(compared and explanation is None and not task.busy)
         self.status.show_text(task.message)
         self.save_report.setVisible(explanation is not None)
@@ -105,13 +104,7 @@ class WhyPage(TaskPage):
         self._swaps = task.swaps
         self.controlled.show_text("\n".join(swapped))
         self._fill_unfolded()
-        shown = self.panel.explanation
-        if explanation is None:
-            self.panel.clear_explanation()
-        elif shown is None or shown.modes is not explanation.modes:
-            self.panel.show_explanation(explanation)
-        elif shown is not explanation or self.panel.names != explanation.comparison.names:
-            self.panel.update_sentences(explanation)
+        self.panel.show_explanation(explanation)
 
     def _show_typical_curve(self, row: int) -> None:
         """Select a typical curve in all views and in the explorer, and move the camera to it."""

@@ -436,9 +436,9 @@ def excluded_notice() -> Notice:
     return Notice("&Include all", "Restore all manually excluded curves")
 
 
-def picked_group_notice() -> Notice:
-    """Return a notice for curves that were put into a group of their own, with a button that takes them back."""
-    return Notice("Undo", "Remove the group, and compare the images again as they were")
+def division_notice() -> Notice:
+    """Return a notice for layers that were split into parts, with a button that takes this back."""
+    return Notice("Undo", "Remove the parts, and compare the whole images again")
 
 
 def tip(text: str) -> str:
