@@ -243,7 +243,7 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     curves, drawn = list(ensemble.curves), np.isfinite(own.vertices)
     fewer = wanted.vertices * _TOLERANCE < np.diff(ensemble.offsets)
     # Outlines of equal size, which may be equal, are spaced alike.
-    place = np.unique(np.round(own.size / own.size.max(initial=1), _DIGITS), return_inverse=True)[1]
+    order = np.unique(np.round(own.size / own.size.max(initial=1), _DIGITS), return_inverse=True)[1]
     counts = np.array([len(one) for one in spacings])
     for index in np.flatnonzero(fewer):
         if drawn[index] or not spacings:
@@ -251,7 +251,7 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
         else:
             away = np.abs(counts - int(wanted.vertices[index]))
             alike = np.flatnonzero(away == away.min())
-            curves[index] = _spaced(curves[index], spacings[alike[place[index] % len(alike)]])
+            curves[index] = _spaced(curves[index], spacings[alike[order[index] % len(alike)]])
     dense = ~drawn & ~fewer
     grid = np.maximum(own.step, np.where(dense[:, None], own.pixel, 0))
     regridded = (wanted.step > _TOLERANCE * grid).any(axis=1)
