@@ -15,7 +15,7 @@ from napari.layers import Layer
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from ..comparison.design import IMAGE
+from ..comparison.design import IMAGE, REPLICATE
 from ..comparison.display import LayerData
 from ..comparison.inputs import Inputs
 from ..io import CurveTable, SettingsFile, read_image, save_settings, write_curves
@@ -100,7 +100,6 @@ class DesignWork(JobRunner):
         choices.design.original_restored.connect(self.post_message)
 
     def post_message(self, words: str, _: str = "") -> None:
-        """Emit a message."""
         self.message_posted.emit(words)
 
     def _start_job(self, steps: JobSteps) -> None:
@@ -130,7 +129,8 @@ class DesignWork(JobRunner):
             pieces_of.append((yield way.pieces))
         for (whole, _), pieces in zip(ways, pieces_of, strict=True):
             parts = layers_of(whole, pieces)
-            self.design.replace_by_replicates(whole, [piece.label for piece in pieces], parts)
+            replicates = [{REPLICATE: piece.label} for piece in pieces]
+            self.design.add_parts(whole, dict(zip(parts, replicates, strict=True)))
             made += map(weakref.ref, parts)
             hidden.append(weakref.ref(whole))
             for layer in parts:
@@ -181,7 +181,7 @@ class DesignWork(JobRunner):
                     _file_holding, holder, replace(source, region=None, name=holder.name), path
                 )
             file, of_file = written[holder]
-            pixel = {} if source.kind == "shapes" else _pixel_cells(_sides_of_pixel(source), source.unit)
+            pixel = {} if source.kind == "shapes" else _pixel_cells(tuple(source.scale.tolist()), source.unit)
             rows.append(
                 (file, replace(of_file, region=region if region is not None else of_file.region), {**pixel, **told})
             )
@@ -335,14 +335,9 @@ def _layer(data: LayerData, row: ImageRow) -> Layer:
     return layer
 
 
-def _sides_of_pixel(source: Source) -> float | tuple[float, float]:
-    height, width = source.scale.tolist()
-    return height if height == width else (height, width)
-
-
 def _pixel_cells(size: float | tuple[float, float], unit: str) -> dict[str, str]:
-    said = f"{size[0]!r} × {size[1]!r}" if isinstance(size, tuple) else repr(float(size))
-    return {"pixel_size": said, "unit": unit}
+    height, width = size if isinstance(size, tuple) else (float(size), float(size))
+    return {"pixel_size": repr(height) if height == width else f"{height!r} × {width!r}", "unit": unit}
 
 
 def _file_holding(layer: Layer, source: Source, table: Path) -> tuple[Path, ImagePart]:

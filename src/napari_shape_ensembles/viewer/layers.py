@@ -98,7 +98,6 @@ class CurveSelection:
             self.camera_requested.emit(int(self.rows[0]))
 
     def pick(self, rows: ArrayLike) -> None:
-        """Select exactly these curves."""
         new = np.unique(np.asarray(rows, dtype=np.int64))
         if not np.array_equal(new, self.rows):
             self.rows = new

@@ -58,7 +58,6 @@ class ReviewLayers:
         yield from self.unlisted.replace(list(layers.values()))
 
     def show(self) -> Iterator[None]:
-        """Show the new layers."""
         yield from self.curves.show()
         yield from self.unlisted.show()
 
@@ -67,7 +66,6 @@ class ReviewLayers:
         return dict(zip(self._unlisted_images, self.unlisted.by_image(), strict=False)).get(image)
 
     def color(self, result: Inspection) -> None:
-        """Color the curves by their scores."""
         for layer, score in zip(self.curves.by_image(), scores(result), strict=False):
             if layer is not None and len(score) == len(layer.features):
                 fill_by_score(layer, score=score)
@@ -85,7 +83,7 @@ class ReviewLayers:
         layer = None if self.images[image].is_consensus else self.images[image].ref()
         return layer if layer in self._choices.layers else None
 
-    def over(self, layer: Layer) -> list[Layer]:
+    def layers_over(self, layer: Layer) -> list[Layer]:
         """Return the layers of outlines over an inspected layer, or over its corrected copy."""
         here = [i for i, image in enumerate(self.images) if (self.copy_of(i) or image.ref()) is layer]
         curves = self.curves.by_image()

@@ -560,7 +560,6 @@ class SegmentationTask(Task[list[Ensemble]]):
         return partial(run_segmentation, source, recipe, pixels_of(image), placement_of(image), (rows, columns))
 
     def show_message(self, words: str, _: str = "") -> None:
-        """Show a message beside the result."""
         self.message = words
         self.changed.emit()
 

@@ -76,7 +76,6 @@ class StudyTask(Task[Study]):
         """Return the function that does the study in a worker thread."""
 
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
-        """Do the study."""
         self._studied = run_inputs
         self.result = yield self.study_function(sources, run_inputs)
         self.run_inputs = run_inputs
@@ -88,7 +87,6 @@ class StudyTask(Task[Study]):
         return result is not None and bool(result.missing if isinstance(result, ChoiceStudy) else not result.complete)
 
     def _on_partial_result(self, step: Progress) -> None:
-        """Store a partial result."""
         if step.result is not None and step.result.done_something:
             self.result, self.run_inputs = step.result, self._studied
 

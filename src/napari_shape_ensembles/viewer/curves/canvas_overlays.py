@@ -72,7 +72,6 @@ class CanvasOverlays:
         return QPoint(round(left + width / 2), round(top + height / 2)), min(width, height) / _VIEW_EXTENT
 
     def schedule_card(self) -> None:
-        """Schedule the card of the selected curve, after pending events."""
         self._card_debouncer.start()
 
     def show_card(self) -> None:
@@ -158,7 +157,6 @@ class CanvasOverlays:
         return enclosing(page, QMainWindow) if page is not None and isalive(page) else None
 
     def _canvas(self) -> QWidget | None:
-        """Return the canvas of the window of the page."""
         window = self._window()
         return None if window is None else canvas_of(window)
 
@@ -318,7 +316,6 @@ class FloatingCard(QFrame):
         self._comparison.selection.pick([])
 
     def show_selected(self) -> None:
-        """Show the selected curves of the result, and whether they are excluded."""
         comparison = self._comparison
         if comparison.result is not None:
             self.card.show_curve(comparison.result, comparison.selection.rows, comparison.excluded_rows())

@@ -2,7 +2,6 @@
 
 from functools import partial
 from html import escape
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from ..panels.verdict import VerdictPanel
 from ..panels.widgets import (
     Notice,
     Section,
+    WrappedLabel,
     button,
     column,
     division_notice,
@@ -31,7 +31,6 @@ from ..panels.widgets import (
     row,
     scrolling,
     tip,
-    wrapped_label,
 )
 from ..report import script_of, text_of
 from ..session import Session
@@ -54,10 +53,10 @@ class AnswerPage(TaskPage):
         super().__init__(
             napari_viewer,
             task,
+            "Co&mpare",
             run="Segment, trace and compare the groups",
             run_again="Compare the images as they are now",
         )
-        self.run_button.setText("Co&mpare")
         self.explanation = session.explanation
         self.groups: GroupsPanel | None = None  #: the part about all groups, created when there are several
         self._place_of_groups = column()
@@ -73,7 +72,7 @@ class AnswerPage(TaskPage):
         self.suspects = Notice(
             "Leave out", "Exclude these outlines of all images, found without regard to groups or answer", rich=True
         )
-        self.checks = wrapped_label()
+        self.checks = WrappedLabel()
         self.missing_images = Notice("Find …", "Choose the folder of the images; they are recognized by content")
         self.redraw = Notice("Show again", "Add the curves of this result to the viewer again")
         self.faults = Notice("Answer anyway", "The outlines have been checked and are correct: show the result")
@@ -131,7 +130,6 @@ class AnswerPage(TaskPage):
         self.attach()
 
     def show_settings(self) -> None:
-        """Unfold and show the form."""
         self.scroll.scroll_to(self.settings)
 
     def _show_reference(self) -> None:
@@ -228,8 +226,8 @@ class AnswerPage(TaskPage):
 
     def _inspect_suspects(self, title: str) -> None:
         """Show the page *Inspect*, and inspect the image with the most suspects."""
-        session, shown = self.session, self.comparison.shown
-        refs = [] if shown is None or shown.run_inputs is None else [*chain(*shown.run_inputs.layers)]
+        session, then = self.session, self.comparison.inputs_shown
+        refs = () if then is None else then.refs
         counts = {ref: len(own) for ref, own in zip(refs, session.checking.suspects, strict=False)}
         layer = None if not counts else max(counts, key=lambda ref: counts[ref])()
         self.request_page(title)
@@ -237,12 +235,10 @@ class AnswerPage(TaskPage):
             session.inspection.inspect(layer if isinstance(layer, Layer) else None)
 
     def _show_curve(self, row: int) -> None:
-        """Select a curve in all views, and move the camera to it."""
         if self.result is not None:
             self.comparison.selection.select_and_center([row])
 
     def show_note(self, words: str) -> None:
-        """Show progress messages below the result's buttons."""
         self.results.show_note(words)
 
     def explain(self) -> None:

@@ -18,7 +18,7 @@ from ...mmd.witness import most_typical
 from ...words import counted, p_text
 from .distributions import PairedHistogram, ShareBar
 from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
-from .widgets import NarrowList, PickTable, Section, SteadyTabs, WrappedLabel, clear_layout, column, tip, wrapped_label
+from .widgets import NarrowList, PickTable, Section, SteadyTabs, WrappedLabel, clear_layout, column, tip
 
 _HEADINGS = {
     "mode": "Modes of form, numbered by decreasing variance",
@@ -48,7 +48,7 @@ class ExplanationPanel(SteadyTabs):
     def __init__(self) -> None:
         super().__init__()
         self.explanation: Explanation | None = None
-        self.mode_sentence, self.picture = wrapped_label(), ShapeCanvas()
+        self.mode_sentence, self.picture = WrappedLabel(), ShapeCanvas()
         self.sentences, self.others = SentenceList(), SentenceList()
         for listed in (self.sentences, self.others):
             listed.chosen.connect(self._choose_statement)

@@ -400,11 +400,6 @@ def _breakable(word: re.Match[str]) -> str:
     )
 
 
-def wrapped_label(text: str = "", *, rich: bool = False) -> WrappedLabel:
-    """Return a word-wrapped label with selectable text; `rich` for HTML."""
-    return WrappedLabel(text, rich=rich)
-
-
 def headline_label() -> WrappedLabel:
     """Return a word-wrapped label for the main sentence of a page, larger and bold."""
     label = WrappedLabel()
@@ -420,7 +415,7 @@ class Notice(QFrame):
 
     def __init__(self, action: str, tooltip: str, *, rich: bool = False) -> None:
         super().__init__()
-        self.label = wrapped_label(rich=rich)
+        self.label = WrappedLabel(rich=rich)
         self.button = button(action, tooltip)
         column(row(self.label, self.button, grows=self.label), page=self, margins=(0, 2, 0, 2))
         self.hide()
