@@ -502,7 +502,7 @@ class Experiment(Saved):
         """
         if not self.design.pairs:
             raise ValueError("there is only one group, so no contrast to plot: see trend and quantities.slopes")
-        return plot_experiment(self.table, self.effects, ax)
+        return plot_experiment(self, ax)
 
     def __repr__(self) -> str:
         return f"Experiment({self.summary()})"
