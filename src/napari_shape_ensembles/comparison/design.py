@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._types import Index
 from ..archive import ContentError, Tree
 from ..checks import several
-from ..mmd.replicates import Hypothesis, labellings, replicates_needed
+from ..mmd.replicates import Hypothesis, replicates_needed
 from ..words import counted, p_text
 from . import records
 from .settings import Settings
@@ -136,7 +136,7 @@ class Design:
                 continue
             chosen = np.isin(self.group, (i, j))
             within = None if self.blocks is None else self.blocks[chosen]
-            count, alike = labellings((self.group[chosen] == j).astype(float), within)
+            count, alike = Hypothesis(self.group[chosen] == j, within).labellings
             if alike / count > level:
                 words = cannot_reach(m, n, level, alike / count, self.unit, blocked=within is not None)
                 words += "; the small-sample test decides" if min(m, n) > 1 else ""

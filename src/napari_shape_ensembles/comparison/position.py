@@ -14,6 +14,7 @@ import numpy as np
 
 from ..checks import Sealed
 from ..mmd.dependence import DependenceTest, independence_test
+from ..mmd.replicates import group_means
 from ..outlines import Ensemble
 from ..words import counted, p_text
 from .figures import plot_position
@@ -157,9 +158,8 @@ def position_dependence(
             f"the largest of {counted(len(counts), 'image')} has {counted(int(counts.max()), 'outline')}: a test "
             f"of position needs at least {_MIN_OUTLINES} in one image"
         )
-    means = np.stack([np.bincount(image, column) / counts for column in places.T], axis=1)
     order = np.argsort(image, kind="stable")
-    places = (places - means[image])[order]
+    places = (places - group_means(places, image)[image])[order]
     undulation, scale = (
         independence_test(
             [part.points[order] for part in kind.tested.values()],
