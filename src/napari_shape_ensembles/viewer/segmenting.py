@@ -545,7 +545,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._created_layers[image] = [weakref.ref(outcome.labels), weakref.ref(outcome.curves)]
         for layer in (outcome.labels, outcome.curves):
             yield None
-            self.choices.design.opted_out.add(layer)  # not compared with their image, unless a group is entered
+            self.choices.design.made.add(layer)
             add_unselected(layer, self.choices.layers)
         self._previewed_samples = self._samples()
         self.result, self.run_inputs = outcome.ensembles, run_inputs
