@@ -59,6 +59,16 @@ def test_metadata_are_kept_by_all_operations(tmp_path):
         pd.testing.assert_frame_equal(again.metadata, ensemble.metadata)
 
 
+def test_a_column_of_metadata_is_not_set_in_vain():
+    ensemble = annotated()
+    with pytest.raises(TypeError, match=r"ensemble\.assign\(well=\.\.\.\)"):
+        ensemble.metadata["well"] = "C1"
+    assert ensemble.metadata["well"].tolist() == annotated().metadata["well"].tolist()
+    table = ensemble.metadata.copy()
+    table["well"] = "C1"
+    assert ensemble.assign(**table).metadata["well"].unique().tolist() == ["C1"]
+
+
 def test_invalid_indices_are_rejected():
     ensemble = annotated()
     with pytest.raises(IndexError, match="6 curves"):

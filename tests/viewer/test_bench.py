@@ -103,7 +103,7 @@ def test_workflow_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path
     assert bench.step == "Outlines"
     qtbot.waitUntil(lambda: len([one for one in viewer.layers if one.name.endswith("preview")]) == 2)
     qtbot.waitUntil(lambda: all(len(own) == 2 for own in cells(viewer).values()))
-    previews = {"large preview", "small preview", "segmentation preview"}
+    previews = {"large preview", "small preview"}
     assert all(own - {"small", "large"} <= previews for own in cells(viewer).values())
     for control in parts_of(bench.pages["Outlines"], QAbstractSpinBox, QComboBox):
         shown = control.text() if isinstance(control, QAbstractSpinBox) else control.currentText()
@@ -681,6 +681,9 @@ def test_a_single_image_becomes_labels_and_outlines_colored_by_how_unusual_they_
     assert [layer.name for layer in model.layers if layer.name.startswith("one ")] == ["one labels", "one outlines"]
     assert model.layers["one outlines"].features["unusual"].notna().all()
     assert bench.step == "Outlines"
+    qtbot.waitUntil(bench.next.isEnabled)
+    assert bench.next.text().startswith("Make")
+    assert bench.reason.text() == "Open two images (or labels, or shapes) to compare."  # not those made of one
 
 
 def test_the_heading_of_the_images_follows_their_pixel_sizes(bench_of_two, model, qtbot, shown):
@@ -1081,7 +1084,7 @@ def test_a_preview_is_in_the_cell_of_its_image(model, qtbot):
     dock = SegmentCurves(model)
     qtbot.addWidget(dock)
     session.segmentation.image.choose(model.layers["one"])
-    wanted = {(0, 0): {"one", "segmentation preview"}, (0, 1): {"two", "two preview"}}
+    wanted = {(0, 0): {"one", "one preview"}, (0, 1): {"two", "two preview"}}
     qtbot.waitUntil(lambda: cells(model) == wanted)
     session.segmentation.deactivate()
     qtbot.waitUntil(lambda: [layer.name for layer in model.layers] == ["one", "two"])

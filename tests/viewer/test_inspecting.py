@@ -60,7 +60,7 @@ def test_labels_are_ranked_with_the_visible_image_below_them_which_no_layer_of_t
     labels, image, _ = faulty("cut", reach=1)
     model.add_image(image, name="photograph")
     model.add_labels(labels, name="one")
-    OWN.add(model.add_image(np.zeros(image.shape), name="segmentation preview"))
+    OWN.add(model.add_image(np.zeros(image.shape), name="one preview"))
     task.a.choose(model.layers["one"])
     ended(task, qtbot, task.run)
     assert reasons(task)[ODD].startswith("cut: ")

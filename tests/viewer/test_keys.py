@@ -157,7 +157,7 @@ def test_escape_works_after_a_click_on_the_canvas_without_scrolling(dock, viewer
         window.show()
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
-    monkeypatch.setattr(comparing, "robustness_of", slow)
+    monkeypatch.setattr(comparing, "checked", slow)
     bar = dock.scroll.verticalScrollBar()
     dock.numbers.fold(False)
     qtbot.waitUntil(lambda: bar.maximum() > 300)

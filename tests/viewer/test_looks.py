@@ -13,7 +13,7 @@ from image_makers import spots
 from napari_shape_ensembles.viewer.comparing import Outcome
 from napari_shape_ensembles.viewer.panels.fonts import NamedLine
 from napari_shape_ensembles.viewer.panels.queue import Queue, brief
-from napari_shape_ensembles.viewer.panels.widgets import tip, wrapped_label
+from napari_shape_ensembles.viewer.panels.widgets import WrappedLabel, tip
 
 ONE, TWO = "<u>one</u> & co", "two <b>of</b> &amp; <i>them</i>"
 THEMES = "dark", "light"
@@ -93,7 +93,7 @@ def test_names_in_card_and_gallery_are_plain_text(dock_with_html_names, qtbot, s
 
 
 def test_qlabels_are_plain_text_unless_intended_as_html(qtbot):
-    plain, rich = wrapped_label("a <b>"), wrapped_label("a <b>b</b>", rich=True)
+    plain, rich = WrappedLabel("a <b>"), WrappedLabel("a <b>b</b>", rich=True)
     for label in (plain, rich):
         qtbot.addWidget(label)
     assert plain.textFormat() == Qt.TextFormat.PlainText
@@ -104,7 +104,7 @@ def test_qlabels_are_plain_text_unless_intended_as_html(qtbot):
 
 def test_lines_break_within_long_words_but_not_within_a_number_or_a_tag(qtbot):
     words = "mean area × 1.40, form p = 0.03, 95 % of 20 px"
-    plain, rich = wrapped_label(f"{words} in 20 pixels"), wrapped_label("<b style='font-weight:bold'>a</b>", rich=True)
+    plain, rich = WrappedLabel(f"{words} in 20 pixels"), WrappedLabel("<b style='font-weight:bold'>a</b>", rich=True)
     for label in (plain, rich):
         qtbot.addWidget(label)
     broken = QLabel.text(plain).split(" ")

@@ -18,7 +18,7 @@ from napari_shape_ensembles.viewer.layers import colormap_of
 from napari_shape_ensembles.viewer.segmenting import Verdict
 from napari_shape_ensembles.viewer.session import Session
 
-PREVIEW = "segmentation preview"
+PREVIEW = "one preview"
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def test_the_reason_for_a_failed_segmentation_is_shown(viewer, qtbot):
         with qtbot.waitSignal(dock.previewed):
             pass
     assert "every pixel is 0" in dock.message.text()
-    assert PREVIEW not in viewer.layers
+    assert [layer.name for layer in viewer.layers] == ["empty"]
     with qtbot.waitSignal(dock.finished):
         press(dock.run_button, qtbot)
     qtbot.waitUntil(lambda: not dock.segmentation.is_preview_pending)
@@ -232,8 +232,9 @@ def test_renamed_replaced_and_deleted_images_are_followed(dock, viewer, qtbot):
     with qtbot.waitSignal(dock.previewed):
         viewer.layers["first"].data = spots(2, rows=4)
     assert len(dock.segmentation.preview.diameters) == 16
+    assert [layer.name for layer in viewer.layers] == ["first", "first preview"]
     viewer.layers.remove("first")
-    qtbot.waitUntil(lambda: PREVIEW not in viewer.layers)
+    qtbot.waitUntil(lambda: not len(viewer.layers))
     assert dock.segmentation.image.chosen() is None
     assert not dock.run_button.isEnabled()
 
@@ -300,7 +301,7 @@ def test_a_reopened_dock_shows_the_previous_state(model, qtbot):
     turn(dock, qtbot, "min_area", 10_000)
     dock.planes.setChecked(True)
     dock.deleteLater()
-    qtbot.waitUntil(lambda: PREVIEW not in model.layers)
+    qtbot.waitUntil(lambda: [layer.name for layer in model.layers] == ["1", "2"])
     again = SegmentCurves(model)
     qtbot.addWidget(again)
     with qtbot.waitSignal(again.previewed):

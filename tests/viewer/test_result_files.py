@@ -142,7 +142,7 @@ def test_a_reopened_result_is_linked_to_images_that_are_open_or_opened_later(fin
 
 
 def test_a_reopened_result_is_linked_to_images_opened_during_a_check(saved, qtbot, monkeypatch):
-    monkeypatch.setattr(comparing, "robustness_of", slow)
+    monkeypatch.setattr(comparing, "checked", slow)
     viewer = ViewerModel()
     dock = reopen(viewer, saved, qtbot)
     press(dock.results.check, qtbot)
@@ -611,7 +611,7 @@ def test_the_check_can_be_cancelled_or_fail(finished_dock, qtbot, monkeypatch):
         report("failing", 0, 1)
         raise RuntimeError("the reason")
 
-    monkeypatch.setattr(comparing, "robustness_of", slow)
+    monkeypatch.setattr(comparing, "checked", slow)
     text = finished_dock.results.text()
     press(finished_dock.results.check, qtbot)
     qtbot.waitUntil(lambda: "Counting" in finished_dock.step.text())
@@ -619,7 +619,7 @@ def test_the_check_can_be_cancelled_or_fail(finished_dock, qtbot, monkeypatch):
     assert finished_dock.results.message.text() == "Cancelled."
     assert (finished_dock.results.text(), finished_dock.state) == (text, "done")
     assert finished_dock.run_button.isEnabled()
-    monkeypatch.setattr(comparing, "robustness_of", failing)
+    monkeypatch.setattr(comparing, "checked", failing)
     press(finished_dock.results.check, qtbot)
     qtbot.waitUntil(lambda: "the reason" in finished_dock.results.message.text())
     assert finished_dock.state == "done"
@@ -633,7 +633,7 @@ def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer,
     show_docks(viewer)
     run(dock, qtbot)
 
-    monkeypatch.setattr(comparing, "robustness_of", slow)
+    monkeypatch.setattr(comparing, "checked", slow)
     dock.window().activateWindow()
     qtbot.waitUntil(dock.isActiveWindow)
     dock.results.check.setFocus()

@@ -70,7 +70,7 @@ def test_one_menu_serves_lasso_gallery_and_table(finished_dock, explorer, named,
         choose_for_selected(explorer.card, "Put into a group")
         wait_for(finished_dock, qtbot)
         assert sum(len(outlines_of(finished_dock, part)) for part in design.groups()["odd"]) == len(rows)
-        press(finished_dock.picked_group.button, qtbot)
+        press(finished_dock.divided.button, qtbot)
         assert "odd" not in design.groups()
 
 
@@ -100,11 +100,11 @@ def test_a_group_of_selected_curves_is_compared_and_taken_back_by_one_click(fini
         np.testing.assert_array_equal(picked.curves[0], curves.curves[chosen[0]])
         assert picked.pixel_size == curves.pixel_size
     assert finished_dock.state == "stale"
-    assert "3 selected curves put into the group odd" in finished_dock.picked_group.label.text()
+    assert "3 selected curves put into the group odd" in finished_dock.divided.label.text()
     images.refresh()
-    assert "3 selected curves" in images.picked_group.label.text()
+    assert "3 selected curves" in images.divided.label.text()
     assert "1 curve excluded manually" in finished_dock.excluded.label.text()
-    press(images.picked_group.button, qtbot)
+    press(images.divided.button, qtbot)
     finished_dock.comparison.exclude([4])
     assert tables == (
         design.rows(),
@@ -113,7 +113,7 @@ def test_a_group_of_selected_curves_is_compared_and_taken_back_by_one_click(fini
         model.layers["one"].visible,
     )
     assert finished_dock.state == "done"
-    assert finished_dock.picked_group.isHidden()
+    assert finished_dock.divided.isHidden()
 
 
 def test_picked_outlines_are_compared_with_a_warning(finished_dock, explorer, named, qtbot):
@@ -151,7 +151,7 @@ def test_shapes_and_labels_are_put_into_groups_too(model, bare_dock, named, qtbo
     assert not model.layers["labels"].visible
     for shape, row in zip(drawn.data, (2, 5), strict=True):
         np.testing.assert_array_equal(shape, shapes.data[row])
-    task.undo_group()
+    task.divisions.undo()
     assert model.layers["labels"].visible
 
 
@@ -165,14 +165,14 @@ def test_undo_removes_no_parts_of_an_image_that_was_deleted(model, bare_dock, qt
     task.selection.group_requested.emit("odd")
     wait_for(bare_dock, qtbot)
     model.layers.remove("one")
-    press(bare_dock.picked_group.button, qtbot)
+    press(bare_dock.divided.button, qtbot)
     assert {"one rest", "one odd", "two"} <= {layer.name for layer in model.layers}
     assert not {"two rest", "two odd"} & {layer.name for layer in model.layers}
     assert model.layers["two"].visible
     assert [row.name for row in bare_dock.session.design.groups()["odd"]] == ["one odd"]
     task.selection.pick([first + 3])
     run(bare_dock, qtbot)
-    assert bare_dock.picked_group.isHidden()
+    assert bare_dock.divided.isHidden()
 
 
 @pytest.mark.parametrize("kind", ["image", "labels"])
@@ -241,7 +241,7 @@ def test_curves_of_images_that_have_changed_are_not_put_into_a_group(finished_do
     finished_dock.comparison.selection.pick([1])
     finished_dock.comparison.selection.group_requested.emit("odd")
     assert "compare again" in finished_dock.results.message.text()
-    assert not finished_dock.comparison.picked_groups
+    assert not finished_dock.comparison.divisions.sentence()
 
 
 def test_curves_of_images_that_were_removed_are_neither_left_out_nor_grouped(finished_dock):

@@ -176,13 +176,12 @@ def sentence(comparison: Comparison) -> str:
         words = in_one_line(comparison)
         return f"No answer yet: {words.partition('inconclusive: ')[2] or words}"
     (a, b), directed, undirected, undetected = names_of(comparison), [], [], []
-    ratios = _ratios(comparison)
+    ratios, quantities = _ratios(comparison), named(comparison)
     for name, (what, _) in TESTS.items():
-        test = getattr(comparison, name)
-        if not test.rejected:
+        if not getattr(comparison, name).rejected:
             undetected.append(f"No difference in {what} was detected.")
             continue
-        differ = named(comparison)[name]
+        differ = quantities[name]
         stated = [one for one in differ if one in _WORDS and 0 < ratios[one]["estimate"] < np.inf]
         for one in stated:
             ratio, low, high = _words_of(ratios[one])
@@ -488,13 +487,12 @@ def statements(comparison: Comparison) -> list[Statement]:
 
     A difference that a test finds in none of the quantities alone is stated of the test as a whole.
     """
-    rows, said = _ratios(comparison), []
-    for name in TESTS:
-        test, found = getattr(comparison, name), named(comparison)[name]
+    rows, as_a_whole, said = _ratios(comparison), unnamed(comparison), []
+    for name, found in named(comparison).items():
         said += [Statement(_quantity_sentence(comparison, one, rows), _PICTURED.get(one, one)) for one in found]
-        if name in unnamed(comparison):
-            p = p_text(test.p_value, test.significance)
-            said.append(Statement(f"{unnamed(comparison)[name]} (p = {p})."))
+        if name in as_a_whole:
+            test: MMDTest = getattr(comparison, name)
+            said.append(Statement(f"{as_a_whole[name]} (p = {p_text(test.p_value, test.significance)})."))
     return said
 
 

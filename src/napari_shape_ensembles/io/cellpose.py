@@ -34,9 +34,8 @@ def is_cellpose(text: str) -> bool:
     return bool(lines) and all(_LINE.fullmatch(line) and line.count(",") % 2 for line in lines)
 
 
-def read_cellpose(text: str, path: StrPath) -> Found:
+def read_cellpose(text: str, _: StrPath) -> Found:
     """Return the outlines, numbered by their lines, as in the masks of Cellpose."""
-    del path
     reserve_curves(text.count(",") // 2, text.count("\n"))
     lines = text.splitlines()
     chains = {
@@ -48,13 +47,8 @@ def read_cellpose(text: str, path: StrPath) -> Found:
     found.dropped[_FEW] += len(lines) - len(chains)  # of an object of a few pixels the line is empty
     steps = (np.diff(chain, axis=0, append=chain[:1]) for chain in chains.values())
     are_pixels = all(np.abs(step).max(initial=0) <= 1 for step in steps)
-    ids = []
     for number, chain in chains.items():
-        outline = _filled(chain, found) if are_pixels else chain
-        if outline is not None:
-            found.curves.append(outline)
-            ids.append(number)
-    found.ids = ids
+        found.add(_filled(chain, found) if are_pixels else chain, number, {})
     return found
 
 

@@ -30,33 +30,23 @@ def is_coco(content: Any) -> bool:
     return "images" in content or any("segmentation" in one for one in annotations)
 
 
-def read_coco(content: Any, path: StrPath) -> Found:
+def read_coco(content: Any, _: StrPath) -> Found:
     """Return the outlines of the annotations, with image and category as features."""
-    del path
     content = {"annotations": content} if isinstance(content, list) else content
     images = {image["id"]: image for image in content.get("images", [])}
     kinds = {kind["id"]: str(kind.get("name", kind["id"])) for kind in content.get("categories", [])}
-    found = Found(features={"image": [], "category": []})
-    ids: list[Any] = []
+    found = Found()
     # COCO marks groups of objects, which are stored as masks; CVAT marks every mask.
     are_groups = any(not annotation.get("iscrowd") for annotation in content["annotations"])
     for annotation in content["annotations"]:
         if annotation.get("iscrowd") and are_groups:
             found.dropped[_CROWDS] += 1
             continue
-        try:
-            outline = _outline(annotation.get("segmentation"), found)
-        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-            found.leave_out(error)
-            continue
-        if outline is None:
-            continue
-        found.curves.append(outline)
-        ids.append(annotation.get("id", len(ids) + 1))
         image = images.get(annotation.get("image_id"), {})
-        found.features["image"].append(str(image.get("file_name", image.get("id", ""))))
-        found.features["category"].append(kinds.get(annotation.get("category_id"), ""))
-    found.ids = ids
+        name = str(image.get("file_name", image.get("id", "")))
+        row = {"image": name, "category": kinds.get(annotation.get("category_id"), "")}
+        with found.entry():
+            found.add(_outline(annotation.get("segmentation"), found), annotation.get("id", len(found.ids) + 1), row)
     return found
 
 

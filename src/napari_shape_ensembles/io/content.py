@@ -97,6 +97,15 @@ def unpacked(archive: zipfile.ZipFile, wanted: Container[str]) -> Iterator[tuple
         yield entry.filename, content
 
 
+def names_in_zip(path: StrPath) -> list[str]:
+    """Return the names of the entries of a zip; none for another file."""
+    try:
+        with opened(path) as file, zipfile.ZipFile(file) as archive:
+            return archive.namelist()
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return []
+
+
 def number_in(text: str) -> float | None:
     """Return a number, with a decimal point or comma; None for other text, and for what may be grouped thousands."""
     word = text.strip()

@@ -253,8 +253,7 @@ def without(table: CurveTable, said: pd.DataFrame) -> CurveTable:
         raise ContentError(f"there is no outline {unknown[0]}: the ids are {', '.join([*names][:_MAX_NAMED])}")
     kept = np.ones(len(names), dtype=np.bool_)
     kept[[names[label] for label, word in zip(labels, status, strict=True) if word in _WRONG]] = False
-    features = table.features[kept].reset_index(drop=True) if table.features.shape[1] else table.features
-    return CurveTable(table.ensemble[kept], features, table.scale, table.provenance)
+    return table[kept]
 
 
 def _write_annotations(path: Path, table: CurveTable, layout: str, original: StrPath | None) -> None:
@@ -289,8 +288,7 @@ def _of_images(before: CurveTable, table: CurveTable) -> CurveTable:
     for name in (name for name in shared if name == "image" or bare_name(name) in FRAMES):
         values = set(map(feature_text, table.features[name]))
         chosen &= [feature_text(value) in values for value in before.features[name]]
-    features = before.features[chosen].reset_index(drop=True)
-    return CurveTable(before.ensemble[chosen], features, before.scale, before.provenance)
+    return before[chosen]
 
 
 def writer_of(path: StrPath) -> Callable[[StrPath, CurveTable], None]:

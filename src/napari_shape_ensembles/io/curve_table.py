@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from struct import error as struct_error
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +34,8 @@ CENTRE = 0.5
 # Maximum number of table cells per value present, beyond a negligible number of cells.
 _MAX_CELLS_PER_VALUE, _FEW_CELLS = 100, 10**6
 
+# Errors in reading an entry that is not as its format says.
+_MALFORMED = (AttributeError, KeyError, OverflowError, SyntaxError, TypeError, ValueError, struct_error)
 _KINDS = {"b": "switch", "i": "whole", "u": "whole", "f": "number"}
 
 
@@ -84,6 +88,13 @@ class CurveTable:
     def pixels(self) -> list[Real]:
         """The curves in pixels, with the center of the first pixel at (0, 0)."""
         return [curve / self.scale for curve in self.ensemble.curves]
+
+    def __getitem__(self, chosen: NDArray[Any]) -> CurveTable:
+        """Return some of the curves, by a mask or by their places."""
+        features = self.features
+        if features.shape[1]:
+            features = features.iloc[chosen].reset_index(drop=True)
+        return CurveTable(self.ensemble[chosen], features, self.scale, self.provenance)
 
 
 def _no_features() -> pd.DataFrame:
@@ -189,11 +200,13 @@ class Found:
     tracing : mapping
         How these were traced; see `Ensemble`.
     error : Exception, optional
-        Why an entry cannot be read; see `leave_out`.
+        Why an entry cannot be read; see `entry`.
+    rows : list of dict
+        The features by curve, where there are no columns of them.
     """
 
     curves: list[Real] = field(default_factory=list)
-    ids: Sequence[Any] | NDArray[Any] = field(default_factory=list)
+    ids: Any = field(default_factory=list)
     features: dict[str, list[Any]] = field(default_factory=dict)
     dropped: Counter[Reason] = field(default_factory=Counter)
     meta: Tree = field(default_factory=dict)
@@ -202,19 +215,29 @@ class Found:
     traced: int = 0
     tracing: Tree = field(default_factory=dict)
     error: Exception | None = None
+    rows: list[Tree] = field(default_factory=list)
 
-    def leave_out(self, error: Exception) -> None:
-        """Count an entry that cannot be read; if none can, the error is raised for the file.
+    @contextmanager
+    def entry(self, *errors: type[Exception]) -> Iterator[None]:
+        """Count an entry of the file that cannot be read; if none can, its error is raised for the file.
 
-        Raises
-        ------
-        OverBudgetError
-            If that is the error.
+        Errors are those of malformed entries, and the given ones.
         """
-        if isinstance(error, OverBudgetError):
-            raise error
-        self.dropped[UNREADABLE] += 1
-        self.error = error
+        expected: tuple[type[Exception], ...] = (*_MALFORMED, *errors)
+        try:
+            yield
+        except OverBudgetError:
+            raise
+        except expected as error:
+            self.dropped[UNREADABLE] += 1
+            self.error = error
+
+    def add(self, outline: Real | None, name: Any, row: Tree) -> None:
+        """Add the outline of an object, with its id and features, unless there is none."""
+        if outline is not None:
+            self.curves.append(outline)
+            self.ids.append(name)
+            self.rows.append(row)
 
     def outline_of(self, rings: Sequence[Real], *, none: Reason = NOT_POLYGON) -> Real | None:
         """Return the ring of largest area among the parts of one object, and count the others as dropped.
@@ -262,7 +285,7 @@ def assembled(found: Found, name: str) -> CurveTable:
     _refuse_if_all_bad(found)
     curves = found.curves if found.calibrated else [curve * scale for curve in found.curves]
     dropped = found.dropped + Counter(of_rows(found.meta.get("dropped", [])))
-    ids, features = _typed_ids(found.ids, found.meta), pd.DataFrame(found.features)
+    ids, features = _typed_ids(found.ids, found.meta), pd.DataFrame(found.features or columns_of(found.rows, ""))
     if len(set(ids.tolist())) < len(ids):  # duplicate ids become names, and the curves are numbered
         features.insert(0, "name", [str(value) for value in ids], allow_duplicates=True)
         ids, features = np.arange(1, len(ids) + 1), features.loc[:, ~features.columns.duplicated()]

@@ -11,12 +11,12 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from .._types import Real
-from ..archive import ContentError, StrPath, opened
+from ..archive import ContentError, StrPath
 from ..budget import reserve
 from ..outlines.reasons import NOT_POLYGON, OPEN
 from .annotation_files import CLASSES, IMAGES, box, ellipse, merged, points_of, value_of
-from .content import bytes_of, unpacked
-from .curve_table import CENTRE, CurveTable, Found, columns_of, positions
+from .content import bytes_of, names_in_zip, unpacked
+from .curve_table import CENTRE, CurveTable, Found, positions
 from .masks import outline_of_runs
 
 _ANNOTATIONS = "annotations.xml"  # in a zip of CVAT
@@ -47,11 +47,7 @@ def parsed(path: StrPath) -> Element:
 
 def is_cvat_zip(path: StrPath) -> bool:
     """Whether a zip is an export of CVAT, by the names of its entries."""
-    try:
-        with opened(path) as file, zipfile.ZipFile(file) as archive:
-            return archive.namelist().count(_ANNOTATIONS) == 1
-    except (OSError, ValueError, zipfile.BadZipFile):
-        return False
+    return names_in_zip(path).count(_ANNOTATIONS) == 1
 
 
 def is_cvat(root: Element) -> bool:
@@ -59,30 +55,19 @@ def is_cvat(root: Element) -> bool:
     return root.tag == "annotations" and (root.find("meta") is not None or root.find("image") is not None)
 
 
-def read_cvat(root: Element, path: StrPath) -> Found:
+def read_cvat(root: Element, _: StrPath) -> Found:
     """Return the outlines of the shapes with image, label, frame and attributes as features.
 
     They are numbered from 1 in the order of the file, all shapes counted. In a video, those of each frame are read.
     """
-    del path
     found = Found()
-    ids, rows = [], []
     for number, (shape, row, size) in enumerate(_shapes(root), start=1):
         if shape.tag not in _OUTLINES:
             found.dropped[OPEN if shape.tag == _LINES else NOT_POLYGON] += 1
             continue
-        try:
-            outline = _outline(shape, found, size)
-        except (KeyError, OverflowError, TypeError, ValueError) as error:
-            found.leave_out(error)
-            continue
-        if outline is None:
-            continue
         stated = {one.get("name", ""): (one.text or "").strip() for one in shape.findall("attribute")}
-        found.curves.append(outline)
-        ids.append(number)
-        rows.append({name: value for name, value in stated.items() if name} | row)
-    found.ids, found.features = ids, columns_of(rows, "")
+        with found.entry():
+            found.add(_outline(shape, found, size), number, {key: own for key, own in stated.items() if key} | row)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -68,7 +69,7 @@ def _calibrated(table: CurveTable, pixel: tuple[float, float], unit: str) -> Ens
         raise ContentError(
             f"its outlines are in {ensemble.unit} already, with no pixels to which a pixel size applies: omit it"
         )
-    factors, metadata = np.divide(pixel, table.scale), ensemble.metadata
+    factors, metadata = np.divide(pixel, table.scale), ensemble.metadata.copy()
     for name, factor in zip(WINDOW_COLUMNS, factors, strict=True):
         if name in metadata:
             metadata[name] *= factor
@@ -144,10 +145,9 @@ def _seen_once(table: CurveTable, kind: Sequence[str]) -> tuple[CurveTable, str]
     for (image, frame), rows in frames.items():
         names[rows] = image if image in repeated or kind is CHANNELS else f"{image} {frame}".rstrip()
     dropped = Counter(table.ensemble.dropped) + Counter({Reason("frames"): len(table.ensemble) - len(kept)})
-    chosen = table.ensemble[kept]
-    ensemble = chosen.derived(chosen.curves, dropped=dropped, images=names[kept])
-    features = table.features.iloc[kept].reset_index(drop=True)
-    return CurveTable(ensemble, features, table.scale, table.provenance), _remark(several, used, kind)
+    chosen = table[kept]
+    ensemble = chosen.ensemble.derived(chosen.ensemble.curves, dropped=dropped, images=names[kept])
+    return replace(chosen, ensemble=ensemble), _remark(several, used, kind)
 
 
 def _remark(several: Mapping[str, Mapping[str, Index]], used: Mapping[str, str], kind: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 import json
 import re
 import uuid
-import zipfile
 from collections.abc import Iterator, Mapping
 from itertools import repeat
 from pathlib import Path
@@ -12,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from .._types import Real
-from ..archive import ContentError, StrPath, Tree, opened
+from ..archive import ContentError, StrPath, Tree
 from ..outlines.reasons import HOLES, Reason
 from .annotation_files import merged, points_of
-from .content import json_of
+from .content import json_of, names_in_zip
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, metadata, positions
 from .outline_order import refuse_degrees
 
@@ -41,9 +40,8 @@ def geojson_parts(table: CurveTable) -> Iterator[bytes]:
     yield b"\n]}\n"
 
 
-def geojson_merged(table: CurveTable, path: Path, original: Tree | None, before: CurveTable | None) -> bytes:
+def geojson_merged(table: CurveTable, _: Path, original: Tree | None, before: CurveTable | None) -> bytes:
     """Return GeoJSON in which corrected outlines replace those of an original, whose objects keep all else."""
-    del path
     objects = _objects(original) if original is not None else None
     if not objects or (isinstance(original, dict) and FORMAT in original):
         return b"".join(geojson_parts(table))
@@ -106,11 +104,7 @@ def read_geojson(path: StrPath) -> Found:
 
 def zipped_geojson(path: StrPath) -> bool:
     """Whether a zip holds nothing but one GeoJSON file, as QuPath compresses its exports."""
-    try:
-        with opened(path) as file, zipfile.ZipFile(file) as archive:
-            return [name.lower().endswith(".geojson") for name in archive.namelist()] == [True]
-    except (OSError, ValueError, zipfile.BadZipFile):
-        return False
+    return [name.lower().endswith(".geojson") for name in names_in_zip(path)] == [True]
 
 
 def geojson_found(content: Any) -> Found:
@@ -128,29 +122,22 @@ def geojson_found(content: Any) -> Found:
         )
     meta = content.get(FORMAT, {}) if isinstance(content, dict) else {}
     found = Found(meta=meta)
-    rows: list[Tree] = []
-    ids = []
-    nuclei = 0
     if not meta:
         objects = _without_regions(objects, found)
     for number, item in enumerate(objects, start=1):
-        nuclei += isinstance(item.get("nucleusGeometry"), dict)
-        try:
+        found.dropped[Reason("nuclei")] += isinstance(item.get("nucleusGeometry"), dict)
+        ring = None
+        with found.entry():
             ring = _outline(item, found)
-        except (AttributeError, TypeError, ValueError, OverflowError) as error:
-            found.leave_out(error)
-            continue
         if ring is not None:
-            found.curves.append(ring - CENTRE)
             properties = item.get("properties") or {}
-            ids.append(properties["name"] if meta else _name_of(item, number))
-            rows.append(_features(properties, own=bool(meta)) | ({} if meta else _plane(item["geometry"])))
+            name = properties["name"] if meta else _name_of(item, number)
+            row = _features(properties, own=bool(meta)) | ({} if meta else _plane(item["geometry"]))
+            found.add(ring - CENTRE, name, row)
     if not meta:
         refuse_degrees(found.curves)
-    found.dropped[Reason("nuclei")] += nuclei
-    found.ids = ids
-    rows[:1] = [dict.fromkeys(meta.get("columns", {}), np.nan) | row for row in rows[:1]]
-    found.features = columns_of(rows, np.nan)
+    found.rows[:1] = [dict.fromkeys(meta.get("columns", {}), np.nan) | row for row in found.rows[:1]]
+    found.features = columns_of(found.rows, np.nan)
     return found
 
 

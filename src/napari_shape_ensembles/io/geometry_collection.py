@@ -14,9 +14,8 @@ def is_geometry_collection(content: Any) -> bool:
     return isinstance(geometries, list) and content.get("type") == "GeometryCollection"
 
 
-def read_geometry_collection(content: Mapping[str, Any], path: StrPath) -> Found:
+def read_geometry_collection(content: Mapping[str, Any], _: StrPath) -> Found:
     """Return the polygons, named by their cells; their coordinates are those of the transcripts, not of pixels."""
-    del path
     features = [
         {"type": "Feature", "geometry": one, "properties": {"name": str(one.get("cell", place))}}
         for place, one in enumerate(content["geometries"], start=1)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from .._types import Real
-from ..archive import ContentError, StrPath, opened
+from ..archive import ContentError, StrPath
 from ..budget import reserve_curves
 from ..outlines.exchange import needed
 from ..outlines.reasons import NOT_POLYGON, OPEN
 from ..words import listed
-from .content import bytes_of, unpacked
+from .content import bytes_of, names_in_zip, unpacked
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, columns_of, metadata
 
 _MAX_VERTICES = 2**16 - 1
@@ -109,42 +109,34 @@ def read_roi(path: StrPath) -> Found:
 
 def holds_regions(path: StrPath) -> bool:
     """Whether a zip has entries that are ImageJ regions by their names."""
-    try:
-        with opened(path) as file, zipfile.ZipFile(file) as archive:
-            return any(entry.filename.lower().endswith(".roi") for entry in archive.infolist())
-    except (OSError, ValueError, zipfile.BadZipFile):
-        return False
+    return any(name.lower().endswith(".roi") for name in names_in_zip(path))
 
 
 def _found(entries: Iterable[tuple[PurePosixPath, bytes]]) -> Found:
     """Return the closed regions of files; where these are in several folders, each is of an image."""
     roifile = needed("roifile", "imagej", "a file of ImageJ regions")
     found = Found(calibrated=True)
-    ids, words, folders = [], [], []
+    folders = []
     empty = True
     for name, content in entries:
         empty = False
-        try:
+        with found.entry(Exception):  # of any type, for a region that is malformed or of an unknown kind
             roi = roifile.ImagejRoi.frombytes(content)
             rings = roi.coordinates(multi=True) if _is_outline(roifile, roi) else []
             rings = [np.asarray(ring, np.float64)[:, ::-1] for ring in rings if len(ring)]
-        except Exception as error:  # noqa: BLE001 - of any type, for a region that is malformed or of an unknown kind
-            found.leave_out(error)
-            continue
-        curve = found.outline_of(rings, none=OPEN if roi.roitype.name in _OPEN else NOT_POLYGON)
-        if curve is not None:
-            found.curves.append(curve - CENTRE)
-            words.append(_properties(roi.props))
-            ids.append(_unquoted(roi.name) if FORMAT in words[-1] else roi.name or name.stem)
-            folders.append(str(name.parent))
-            if FORMAT not in words[-1]:
-                words[-1] = _places(roi) | words[-1]
+            curve = found.outline_of(rings, none=OPEN if roi.roitype.name in _OPEN else NOT_POLYGON)
+            if curve is not None:
+                words = _properties(roi.props)
+                own = FORMAT in words
+                called = _unquoted(roi.name) if own else roi.name or name.stem
+                found.add(curve - CENTRE, called, words if own else _places(roi) | words)
+                folders.append(str(name.parent))
     if empty:
         raise ContentError("holds no .roi files")
-    found.ids, found.meta = ids, json.loads(words[0].pop(FORMAT, "{}")) if words else {}
-    rows = [{name: value for name, value in row.items() if name != FORMAT} for row in words]
+    found.meta = json.loads(found.rows[0].pop(FORMAT, "{}")) if found.rows else {}
+    found.rows = [{name: value for name, value in row.items() if name != FORMAT} for row in found.rows]
     own = bool(found.meta)
-    for feature, column in columns_of(rows, None).items():
+    for feature, column in columns_of(found.rows, None).items():
         found.features[feature] = [_value(value, own=own) for value in column]
     if len(set(folders)) > 1:
         found.features.setdefault("image", folders)

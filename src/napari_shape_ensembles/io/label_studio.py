@@ -18,7 +18,7 @@ from ..archive import ContentError, StrPath
 from ..budget import budget, reserve
 from ..outlines.reasons import NOT_POLYGON, OPEN, Reason
 from .annotation_files import box, ellipse
-from .curve_table import CENTRE, Found, columns_of, positions
+from .curve_table import CENTRE, Found, positions
 from .masks import outline_of_mask
 
 _OTHERS = Reason("by other annotators, of the same objects")
@@ -36,28 +36,18 @@ def is_label_studio(content: Any) -> bool:
     return (tasks and all("data" in task for task in content)) or any(_regions_of_control(task) for task in content)
 
 
-def read_label_studio(content: list[Mapping[str, Any]], path: StrPath) -> Found:
+def read_label_studio(content: list[Mapping[str, Any]], _: StrPath) -> Found:
     """Return the outlines of the regions, with image and label as features.
 
     Of several annotations of one task, by as many people, the first that was not cancelled is used.
     """
-    del path
     found = Found()
-    ids: list[str] = []
-    rows = []
     for task in content:
         image = _image_of(task)
         for region in _regions(task, found):
-            try:
-                outline = _outline(region, found)
-            except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-                found.leave_out(error)
-                continue
-            if outline is not None:
-                found.curves.append(outline)
-                ids.append(str(region.get("id", len(ids) + 1)))
-                rows.append({"image": image, "label": _label_of(region)})
-    found.ids, found.features = ids, columns_of(rows, "")
+            with found.entry():
+                outline, name = _outline(region, found), str(region.get("id", len(found.ids) + 1))
+                found.add(outline, name, {"image": image, "label": _label_of(region)})
     return found
 
 

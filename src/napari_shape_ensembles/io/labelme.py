@@ -16,7 +16,7 @@ from ..budget import reserve_pixels
 from ..outlines.extract import signed_area
 from ..outlines.reasons import NOT_POLYGON, OPEN, PARTS, Reason
 from .annotation_files import CLASSES, IMAGES, box, ellipse, merged, points_of, value_of
-from .curve_table import CENTRE, CurveTable, Found, columns_of, positions
+from .curve_table import CENTRE, CurveTable, Found, positions
 from .masks import outline_of_mask
 
 # X-AnyLabeling, which writes the same files, adds rectangles that are turned.
@@ -31,12 +31,11 @@ def is_labelme(content: Any) -> bool:
     return isinstance(shapes, list) and all(isinstance(shape, dict) and "points" in shape for shape in shapes)
 
 
-def read_labelme(content: Mapping[str, Any], path: StrPath) -> Found:
+def read_labelme(content: Mapping[str, Any], _: StrPath) -> Found:
     """Return the outlines of the shapes, numbered from 1 in the order of the file, with label and image as features.
 
     Shapes of one label and group are parts of one object, of which the largest is used.
     """
-    del path
     found = Found()
     objects: dict[Any, list[tuple[int, Real]]] = {}
     image = str(content.get("imagePath") or "")
@@ -46,23 +45,15 @@ def read_labelme(content: Mapping[str, Any], path: StrPath) -> Found:
         if shape.get("label") == _IGNORED:
             found.dropped[Reason("regions to be ignored")] += 1
             continue
-        try:
-            outline = _outline(shape, found, size)
-        except (KeyError, OverflowError, SyntaxError, TypeError, ValueError, struct.error) as error:
-            found.leave_out(error)
-            continue
-        if outline is not None:
-            group = shape.get("group_id")
-            key = number if group is None else (str(shape.get("label")), str(group))
-            objects.setdefault(key, []).append((number, outline))
-    ids, rows = [], []
+        group = shape.get("group_id")
+        key = number if group is None else (str(shape.get("label")), str(group))
+        with found.entry():
+            if (outline := _outline(shape, found, size)) is not None:
+                objects.setdefault(key, []).append((number, outline))
     for parts in objects.values():
         number, outline = max(parts, key=lambda part: abs(signed_area(part[1])))
         found.dropped[PARTS] += len(parts) - 1
-        found.curves.append(outline)
-        ids.append(number)
-        rows.append({"image": image, "label": str(content["shapes"][number - 1].get("label") or "")})
-    found.ids, found.features = ids, columns_of(rows, "")
+        found.add(outline, number, {"image": image, "label": str(content["shapes"][number - 1].get("label") or "")})
     return found
 
 

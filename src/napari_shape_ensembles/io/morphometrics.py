@@ -38,19 +38,13 @@ def read_chain_codes(path: StrPath) -> Found:
 
     The outlines are in mm if the first of them states the pixel area, and in pixels otherwise.
     """
-    found = Found(features={"x": [], "y": []})
-    names: list[str] = []
+    found = Found()
     areas = []
     words = _text(path).split()
     reserve_curves(len(words))
-    for name, header, chain in _chains(words):
-        names.append(name)
-        x, y, area = header
+    for name, (x, y, area), chain in _chains(words):
         areas.append(area)
-        found.features["x"].append(x)
-        found.features["y"].append(y)
-        found.curves.append(np.cumsum(_DIRECTIONS[chain], axis=0))
-    found.ids = names
+        found.add(np.cumsum(_DIRECTIONS[chain], axis=0), name, {"x": x, "y": y})
     if areas and areas[0] > 0:
         if len(set(areas)) > 1:
             raise ContentError(f"its outlines have {len(set(areas))} different pixel areas: split the file by scale")
@@ -81,7 +75,6 @@ def _chains(words: list[str]) -> Iterator[tuple[str, tuple[float, float, float],
 def read_tps(path: StrPath) -> Found:
     """Read the curves of a .tps file, y upwards; SCALE is applied per specimen, landmarks are only counted."""
     found = Found()
-    names: list[str] = []
     scaled: list[str] = []
     unscaled: list[str] = []
     lines = _text(path).splitlines()
@@ -101,7 +94,7 @@ def read_tps(path: StrPath) -> Found:
             else:
                 fields[name.strip().upper()] = value.strip()
         found.dropped[Reason("landmarks")] += int(fields.get("LM", 0) or 0)
-        specimen = fields.get("ID") or fields.get("IMAGE") or str(len(names) + 1)
+        specimen = fields.get("ID") or fields.get("IMAGE") or str(len(found.ids) + 1)
         scale = _scale(fields, specimen)
         if outlines:
             (scaled if "SCALE" in fields else unscaled).append(specimen)
@@ -110,14 +103,13 @@ def read_tps(path: StrPath) -> Found:
             vertices = _numbers(own)[: int(count)]
             if len(vertices) < int(count):
                 raise ContentError(f"POINTS={count}, but {len(vertices)} points follow")
-            found.curves.append(positions(vertices * (1, -1)) * scale)
-            names.append(specimen if len(outlines) == 1 else f"{specimen}/{number}")
+            name = specimen if len(outlines) == 1 else f"{specimen}/{number}"
+            found.add(positions(vertices * (1, -1)) * scale, name, {})
     if scaled and unscaled:
         raise ContentError(
             f"{len(unscaled)} of {len(scaled) + len(unscaled)} specimens have no SCALE: {listed(unscaled)}. Sizes "
             "would be in different units: give the SCALE of each, or of none"
         )
-    found.ids = names
     return found
 
 

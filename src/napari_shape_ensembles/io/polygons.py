@@ -45,12 +45,9 @@ def polygons_of_table(frame: "pd.DataFrame", name: str) -> Found:
 
 def take_polygons(found: Found, geometries: Iterable[Any], frame: "pd.DataFrame") -> None:
     """Add the polygons of a table with one row per object; its column id, else the number of the row, is their id."""
-    kept = []
-    for place, geometry in enumerate(geometries):
-        ring = _ring(geometry, found)
-        if ring is not None:
-            found.curves.append(ring)
-            kept.append(place)
+    rings = [_ring(geometry, found) for geometry in geometries]
+    kept = [place for place, ring in enumerate(rings) if ring is not None]
+    found.curves += [ring for ring in rings if ring is not None]
     rows = frame.iloc[kept]
     found.ids = rows["id"].tolist() if "id" in rows else [place + 1 for place in kept]
     found.features = {str(name): rows[name].tolist() for name in rows if name != "id"}

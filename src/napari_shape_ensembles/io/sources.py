@@ -30,7 +30,7 @@ from .calibration import Calibration
 from .cellpose import SEG
 from .content import unpacked
 from .curve_files import FORMATS, format_of, read_curves
-from .curve_table import FORMAT, CurveTable, feature_text
+from .curve_table import FORMAT, feature_text
 from .drawn import one_frame, with_recipe
 from .ebsd import ENDINGS as MAPS
 from .ebsd import read_ebsd
@@ -585,8 +585,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
     if not chosen.any():
         known = ", ".join(dict.fromkeys(values.head(1000)))
         raise ContentError(f"{path.name}: no curve has {part}: the values are {known[:200]}")
-    features = table.features[chosen].reset_index(drop=True)
     with naming(path.name):
-        found = with_recipe(CurveTable(table.ensemble[chosen], features, table.scale), recipe)
+        found = with_recipe(table[chosen], recipe)
     found.name = f"{found.name} {part}"
     return found

@@ -9,7 +9,7 @@ import numpy as np
 from ..archive import ContentError, StrPath
 from ..outlines.order import is_closed
 from ..outlines.reasons import NOT_POLYGON, OPEN
-from .curve_table import CENTRE, Found, columns_of, positions
+from .curve_table import CENTRE, Found, positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,11 +48,9 @@ def _images(content: Any) -> list[Mapping[str, Any]] | None:
     return images if known else None
 
 
-def read_via(content: Any, path: StrPath) -> Found:
+def read_via(content: Any, _: StrPath) -> Found:
     """Return the polygons, with image and region attributes as features."""
-    del path
     found = Found()
-    rows: list[dict[str, Any]] = []
     regions = ((image["filename"], image["regions"]) for image in _images(content) or [])
     listed = ((name, of.values() if isinstance(of, dict) else of) for name, of in regions)
     for image, region in ((str(name), region) for name, of in listed for region in of):
@@ -60,20 +58,13 @@ def read_via(content: Any, path: StrPath) -> Found:
         if shape.get("name") not in ("polygon", "polyline") or "all_points_x" not in shape:
             found.dropped[NOT_POLYGON] += 1
             continue
-        try:
-            points = np.array([shape["all_points_x"], shape["all_points_y"]], dtype=np.float64).T
-            vertices = positions(points)
-        except (TypeError, ValueError) as error:
-            found.leave_out(error)
-            continue
-        if shape["name"] == "polyline" and not is_closed(vertices, most=1):  # drawn around an object, or a line
-            found.dropped[OPEN] += 1
-            continue
-        found.curves.append(vertices - CENTRE)
         row = {"image": image}
         for name, value in (region.get("region_attributes") or {}).items():  # checked options are joined
             row[str(name)] = ", ".join(map(str, value)) if isinstance(value, dict | list) else str(value)
-        rows.append(row)
-    found.ids = list(range(1, len(rows) + 1))
-    found.features = columns_of(rows, "")
+        with found.entry():
+            vertices = positions(np.array([shape["all_points_x"], shape["all_points_y"]], dtype=np.float64).T)
+            if shape["name"] == "polygon" or is_closed(vertices, most=1):  # drawn around an object, or a line
+                found.add(vertices - CENTRE, len(found.ids) + 1, row)
+            else:
+                found.dropped[OPEN] += 1
     return found

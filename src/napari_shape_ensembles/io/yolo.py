@@ -41,24 +41,17 @@ def read_yolo(text: str, path: StrPath) -> Found:
     path = Path(path)
     rows, columns = size_of_image(path)
     names = _names_beside(path)
-    found = Found(features={"class": [], "image": []})
-    ids = []
+    found = Found()
     lines = text.splitlines()
     reserve_curves(text.count(" ") // 2, len(lines))
     for number, words in enumerate((line.split() for line in lines), start=1):
-        if not words:
-            continue
         if len(words) in _BOX_WORDS:
             found.dropped[_BOXES] += 1
-            continue
-        values = np.array(words[1:], dtype=np.float64)
-        points = values[: len(values) // 2 * 2].reshape(-1, 2) * (columns, rows)
-        found.curves.append(positions(points) - CENTRE)
-        place = int(words[0])
-        ids.append(number)
-        found.features["class"].append(names[place] if place < len(names) else words[0])
-        found.features["image"].append(path.stem)
-    found.ids = ids
+        elif words:
+            values = np.array(words[1:], dtype=np.float64)
+            points = values[: len(values) // 2 * 2].reshape(-1, 2) * (columns, rows)
+            kind = names[place] if (place := int(words[0])) < len(names) else words[0]
+            found.add(positions(points) - CENTRE, number, {"class": kind, "image": path.stem})
     return found
 
 

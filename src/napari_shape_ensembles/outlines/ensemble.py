@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -259,10 +259,11 @@ class Ensemble:
 
     @property
     def metadata(self) -> pd.DataFrame:
-        """Annotations of the curves, one row each: the columns that were given, or none."""
-        import pandas as pd
+        """Annotations of the curves, one row each: the columns that were given, or none.
 
-        return pd.DataFrame(self._metadata, index=range(len(self)))
+        `assign` returns an ensemble with other ones; a column set here would change nothing, and raises TypeError.
+        """
+        return _type_of_metadata()(self._metadata, index=range(len(self)))
 
     @property
     def tracing(self) -> dict[str, Any]:
@@ -734,6 +735,25 @@ def _column(name: str, given: Any, count: int) -> NDArray[Any]:
     if values.dtype.kind == "U":
         text("".join(values.tolist()), f"metadata {name!r}")
     return np.array(values)
+
+
+@cache
+def _type_of_metadata() -> type[pd.DataFrame]:
+    """Return the type of `Ensemble.metadata`: a table in which no column can be set; its copies are ordinary ones."""
+    import pandas as pd  # slow to import, and not needed for an ensemble
+
+    class Metadata(pd.DataFrame):
+        @property
+        def _constructor(self) -> type[pd.DataFrame]:
+            return pd.DataFrame
+
+        def __setitem__(self, key: Any, value: Any) -> None:
+            raise TypeError(
+                f"the metadata of an ensemble cannot be changed: ensemble = ensemble.assign({key}=...) returns one "
+                "with that column"
+            )
+
+    return Metadata
 
 
 def _pooled_columns(members: Sequence[Ensemble]) -> dict[str, NDArray[Any]]:

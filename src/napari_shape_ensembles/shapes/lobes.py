@@ -194,10 +194,9 @@ def fine_amplitude(undulation: Real, most: int) -> Real:
     outline by the direction from its center has no finer waves than its lobes, except those of standardizing: an
     outline z of k lobes has k + 2 of them as well after a linear map, z + b·conj(z); and k + 1 from another center.
     Therefore that linear map is undone, and that center taken, which leave the least of the waves just above the coarse
-    ones, by two Gauss-Newton steps, and the amplitude squared is the share of the area that coarse waves of the
-    radius do not make. The radius of bent outlines, which a
-    ray leaves more than once, has many fine waves: theirs are fewer along the arc length, and the smaller amplitude of
-    both is the outline's.
+    ones, by two Gauss-Newton steps, and the amplitude squared is the share of the area that coarse waves of the radius
+    do not make. The radius of bent outlines, which a ray leaves more than once, has many fine waves: theirs are fewer
+    along the arc length, and the smaller amplitude of both is the outline's.
 
     Examples
     --------

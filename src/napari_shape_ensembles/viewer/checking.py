@@ -1,16 +1,19 @@
-"""Checks of an answer in the background: suspect outlines, single outlines that decide, and other choices."""
+"""Checks of an answer in the background: suspect outlines, outlines that decide, other choices, and the position."""
 
+import weakref
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 
 from napari.layers import Layer
+from psygnal import Signal
 
-from ..comparison import Comparison
+from ..comparison import Comparison, position_dependence
 from ..comparison.answer import names_of
 from ..comparison.fragility import Without
+from ..comparison.position import PositionDependence, not_tested
 from ..comparison.sensitivity import influence
 from ..comparison.verdict import INCONCLUSIVE
 from ..inspection import rank_suspects
@@ -61,7 +64,6 @@ class CheckingTask(JobRunner):
         choices_task.changed.connect(self._take_choices)
 
     def set_automatic(self, automatic: bool) -> None:
-        """Set whether to check every answer automatically."""
         self.automatic = automatic
         if automatic:
             self._idle_debouncer.start()
@@ -93,24 +95,24 @@ class CheckingTask(JobRunner):
             counts = tuple(self._counted(shown))
             known = replace(shown.result.checks, suspects=counts, earlier=self._before(shown))
             self._checked = shown.result  # so that the next steps are not begun twice
-            shown = yield partial(_with_checks, shown, replace(shown.result, checks=known))
-            self._show(shown)
+            shown = yield from self._take(shown, replace(shown.result, checks=known))
             if shown.result.case == INCONCLUSIVE:
                 return
             without: tuple[Without, ...] = yield partial(influence, shown.result)
             known = replace(shown.result.checks, without=without)
-            shown = yield partial(_with_checks, shown, replace(shown.result, checks=known))
-            self._show(shown)
+            yield from self._take(shown, replace(shown.result, checks=known))
         except ValueError:  # an image that cannot be inspected, or a comparison without a result: nothing is known
             return
         if self.automatic and not self._trust.busy and not self._trust.blocking_reason():
             self._trust.run()
 
-    def _show(self, shown: DisplayedResult) -> None:
+    def _take(self, shown: DisplayedResult, result: Comparison) -> JobSteps:
         """Show the result with its checks, unless another one is shown by now."""
+        shown = yield partial(prepared_again, replace(shown, result=result))
         if self._comparison.result is self._checked:
             self._checked = shown.result
             self._comparison.take_checks(shown)
+        return shown
 
     def _counted(self, shown: DisplayedResult) -> Iterable[tuple[str, str, int]]:
         assert shown.sources is not None
@@ -136,22 +138,53 @@ class CheckingTask(JobRunner):
         judged = study.judged(shown.result)
         if judged.checks != shown.result.checks and not self.busy:
             self._checked = shown.result
-            self.begin(self._choices_job(shown, judged))
-
-    def _choices_job(self, shown: DisplayedResult, judged: Comparison) -> JobSteps:
-        shown = yield partial(_with_checks, shown, judged)
-        self._show(shown)
+            self.begin(self._take(shown, judged))
 
     def leave_out(self) -> None:
         """Exclude all suspect outlines, of all images alike, from the next run."""
-        shown = self._comparison.shown
-        if shown is None or shown.run_inputs is None:
+        if (used := self._comparison.inputs_shown) is None:
             return
-        exclusions, used = self._comparison.choices.exclusions, shown.run_inputs
-        for ref, own, out, plane in zip(chain(*used.layers), self.suspects, used.excluded, used.planes, strict=False):
+        exclusions = self._comparison.choices.exclusions
+        for ref, own, out, plane in zip(used.refs, self.suspects, used.excluded, used.planes, strict=False):
             if isinstance(layer := ref(), Layer):
                 exclusions.put(layer, {*own} - out, used.recipe, plane)
         exclusions.changed.emit()
+
+
+class PositionCheck(JobRunner):
+    """Tests, on request, whether shape depends on the position within the images: of single images, not of several."""
+
+    changed = Signal()
+
+    def __init__(self, comparison: ComparisonTask) -> None:
+        super().__init__()
+        self._comparison = comparison
+        self.sentence = ""  #: result in a sentence; empty if not tested, as for replicated images
+        self._tested: Callable[[], Comparison | None] = lambda: None
+
+    def run_once(self) -> None:
+        """Test the current comparison, unless already done."""
+        result = self._comparison.result
+        if result is self._tested() or self._comparison.busy:
+            return
+        self.cancel()
+        self._set_sentence("")
+        self._tested = (lambda: None) if result is None else weakref.ref(result)
+        if result is not None and max(result.image_counts) == 1:
+            self.begin(self._test_job(result))
+
+    def _test_job(self, result: Comparison) -> JobSteps:
+        self._set_sentence("… Position within the images")
+        try:
+            found: PositionDependence = yield partial(position_dependence, result)
+        except ValueError as error:
+            self._set_sentence(not_tested(error))
+        else:
+            self._set_sentence(f"{'⚠' if found.rejected else '✓'} {found.sentence()}")
+
+    def _set_sentence(self, words: str) -> None:
+        self.sentence = words
+        self.changed.emit()
 
 
 def suspects_of(sources: list[Source], recipe: Outlines, result: Comparison) -> list[dict[str, str]]:
@@ -181,7 +214,3 @@ def suspects_of(sources: list[Source], recipe: Outlines, result: Comparison) -> 
         }
         found.append(named)
     return found
-
-
-def _with_checks(shown: DisplayedResult, result: Comparison) -> DisplayedResult:
-    return prepared_again(replace(shown, result=result))

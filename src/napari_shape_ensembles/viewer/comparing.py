@@ -26,7 +26,6 @@ from ..comparison.display import DEFAULT_PERCENTILE, MARK
 from ..comparison.inputs import Inputs
 from ..comparison.learning import COMPARISON_STEPS
 from ..comparison.saved import EXPERIMENT, read_view
-from ..comparison.sensitivity import ArchetypeSensitivity
 from ..comparison.verdict import INCONCLUSIVE
 from ..explanation import Explanation, explain
 from ..explanation.explain import EXPLANATION_STEPS
@@ -36,7 +35,6 @@ from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import recipe_of
 from ..io.results import TABLE_ENCODING
-from ..mmd.dependence import DependenceTest
 from ..outlines import Outlines
 from ..palette import lay_out
 from ..progress import as_part, report
@@ -44,7 +42,7 @@ from ..words import counted, p_text
 from .choices import Choices
 from .curves.side_by_side import SideBySide
 from .debouncing import Debouncer
-from .design_files import MAX_OPENED_IMAGES, input_layers, path_of, source_in_file
+from .design_files import MAX_OPENED_IMAGES, Division, Divisions, input_layers, path_of, source_in_file
 from .designing import Row
 from .displayed_result import DisplayedResult
 from .experimenting import (
@@ -64,7 +62,7 @@ from .experimenting import (
     write_experiment_tables,
 )
 from .group_images import MAX_GROUP_IMAGES, GroupImages, outline_layers
-from .inputs import PARTS, Ids, Ref, Source, Sources, file_errors_named, fingerprint, own_ids, plane_of, source_of
+from .inputs import Ids, Ref, Source, Sources, file_errors_named, fingerprint, own_ids, plane_of, source_of
 from .layers import (
     CurveLayer,
     CurveSelection,
@@ -76,7 +74,6 @@ from .layers import (
     is_whole,
     name_after,
     opened_comparisons,
-    remove_layers,
     repaint,
     update_own_names,
 )
@@ -130,44 +127,6 @@ class Outcome:
         return "" if self.answer is None else ", ".join(self.answer.groups)
 
 
-@dataclass(frozen=True, eq=False)
-class Robustness:
-    """Robustness checks of a result beyond its two tests."""
-
-    dependence: DependenceTest  #: between undulation and scale, within the images
-    sensitivity: ArchetypeSensitivity
-
-    def sentences(self) -> tuple[str, str]:
-        """Return both findings as sentences, with a check mark if they support the result."""
-        test = self.dependence
-        p = p_text(test.p_value, test.significance)
-        if test.rejected:
-            words = (
-                f"Form and scale depend on each other within the images (p = {p}): a "
-                "difference in one may be due to the other, and neither test detects a difference in their pairing "
-                "alone."
-            )
-        else:
-            words = f"✓ No dependence of form and scale was detected within the images (p = {p})."
-        return words, ("✓ " if self.sensitivity.stable else "") + self.sensitivity.summary()
-
-    def judged(self, shown: DisplayedResult) -> DisplayedResult:
-        """Return the result with these findings as notes; inconclusive if the case depends on the archetype."""
-        notes = tuple(dict.fromkeys((*shown.notes, *self.sentences())))  # each once, also if checked again
-        return replace(shown, result=self.sensitivity.judged(shown.result), notes=notes)
-
-
-@dataclass(frozen=True, eq=False)
-class PickedGroup:
-    """A group that was made of selected curves, and how to take it back."""
-
-    name: str
-    count: int
-    parts: list[Ref]  #: its layers, and those of the other curves of the same images
-    hidden: list[Ref]  #: layers that were hidden as their parts replace them
-    restore: Callable[[], None]  #: restores the design table, once the parts are removed
-
-
 class ComparisonTask(Task[Comparison]):
     """Compares the groups of the design table, and shows two of them: `result` is the contrast shown."""
 
@@ -194,7 +153,7 @@ class ComparisonTask(Task[Comparison]):
         self.group_images = GroupImages(choices.layers)
         self._shown_results: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened_debouncer, self._link_debouncer = Debouncer(self.show_opened), Debouncer(self._link_images)
-        self.picked_groups: list[PickedGroup] = []  #: those made of selected curves, the last one last
+        self.divisions = Divisions(choices)
         choices.exclusions.changed.connect(self._show_excluded)
         self.selection.leave_out_requested.connect(self._leave_out_selected)
         self.selection.group_requested.connect(self.group_selected)
@@ -208,18 +167,16 @@ class ComparisonTask(Task[Comparison]):
 
     def _follow_names(self) -> None:
         """Call a group of one image by the current name of that image, as its sentence does."""
-        then = self.run_inputs
-        if self.result is None or then is None or len(then.layers) != len(then.titles) or len(then.layers) != len("AB"):
+        then, result = self.run_inputs, self.result
+        if result is None or then is None or not len(then.layers) == len(then.titles) == len("AB"):
             return
-        for (ref,), title, ensemble in zip(then.layers, then.titles, (self.result.a, self.result.b), strict=True):
-            layer = ref()
-            if layer is not None and ensemble.name == title != layer.name:
-                ensemble.name = layer.name
-        titles = tuple(title if (layer := ref()) is None else layer.name
-                       for (ref,), title in zip(then.layers, then.titles, strict=True))  # fmt: skip
+        pairs = zip(then.existing(), then.titles, strict=True)
+        titles = tuple(title if layer is None else layer.name for layer, title in pairs)
         if titles != then.titles:
+            for ensemble, before, now in zip((result.a, result.b), then.titles, titles, strict=True):
+                ensemble.name = now if ensemble.name == before else ensemble.name
             self.run_inputs = replace(then, titles=titles)
-            self.result.outlines["sample"] = np.repeat(self.result.names, [len(self.result.a), len(self.result.b)])
+            result.outlines["sample"] = np.repeat(result.names, [len(result.a), len(result.b)])
             self.changed.emit()
 
     # The run.
@@ -275,6 +232,11 @@ class ComparisonTask(Task[Comparison]):
         return self.result is not None or self.answer is not None
 
     @property
+    def inputs_shown(self) -> RunInputs | None:
+        """The inputs of the contrast shown; None if its layers are not in the viewer."""
+        return None if self.shown is None else self.shown.run_inputs
+
+    @property
     def is_described(self) -> bool:
         """Whether the table, or the result, is more than two groups of images."""
         return self.design.is_experiment or (self.answer is not None and self.answer.is_described)
@@ -286,7 +248,7 @@ class ComparisonTask(Task[Comparison]):
         if self.running or answer is None or run_inputs is None or self.changed_since():
             return  # the contrast of other images would be shown
         pair = run_inputs.pair(a, b)
-        rows = [ref() for ref in itertools.chain(*pair.layers)]
+        rows = pair.existing()
         if not all(isinstance(row, Layer) for row in rows):
             self.show_message("⚠ Only images that are open as layers are shown with their curves.")
             return
@@ -330,7 +292,6 @@ class ComparisonTask(Task[Comparison]):
         self.message_posted.emit(words, tooltip)
 
     def on_secondary_job_failed(self, reason: str) -> None:
-        """Report that a secondary job has failed; the result is kept."""
         self.show_message(f"⚠ {reason}")
 
     def on_cancelled(self) -> None:
@@ -388,7 +349,6 @@ class ComparisonTask(Task[Comparison]):
             self._show_excluded()
 
     def recolor(self) -> None:
-        """Color the existing curve layers by the chosen feature."""
         if self.result is not None:
             feature = COLORINGS[self.color_by]
             limits = feature.limits(feature.values(self.result), self.percentile)
@@ -398,12 +358,10 @@ class ComparisonTask(Task[Comparison]):
 
     def without_curves(self) -> list[str]:
         """Return the names of the images of the result, in the viewer, whose layer of curves was deleted."""
-        then = None if self.shown is None else self.shown.run_inputs
-        images = [] if then is None else [ref() for ref in itertools.chain(*then.layers)]
-        pairs = zip(images, self.curves.by_image(), strict=False)
-        return [
-            image.name for image, own in pairs if own is None and image is not None and image in self.choices.layers
-        ]
+        then = self.inputs_shown
+        pairs = zip([] if then is None else then.existing(), self.curves.by_image(), strict=False)
+        gone = [image for image, own in pairs if own is None]
+        return [image.name for image in gone if image is not None and image in self.choices.layers]
 
     def redraw(self) -> None:
         """Add the curves of the result again, as some of their layers were deleted."""
@@ -412,11 +370,11 @@ class ComparisonTask(Task[Comparison]):
             self.start_secondary_job(partial(curve_layers, shown.result, view, shown.sources), self._on_redrawn)
 
     def _on_redrawn(self, layers: list[CurveLayer]) -> Iterator[None]:
-        if self.shown is not None and self.shown.run_inputs is not None:
+        if (run_inputs := self.inputs_shown) is not None:
             with batched(self.choices.layers):
-                yield from self._add_curves(layers, self.shown.run_inputs)
+                yield from self._add_curves(layers, run_inputs)
             yield
-            yield from self._show_curves(layers, self.shown.run_inputs)
+            yield from self._show_curves(layers, run_inputs)
             self.curves.mark_excluded(self.excluded_rows())
             self.recolor()
             self.show_message("")
@@ -424,14 +382,14 @@ class ComparisonTask(Task[Comparison]):
     def _add_curves(self, layers: list[CurveLayer], run_inputs: RunInputs) -> Iterator[None]:
         """Add layers of curves, hidden, in place of the previous ones, and name them after their images."""
         yield from self.curves.replace(layers)
-        for ref, own in zip(itertools.chain(*run_inputs.layers), layers, strict=False):
-            if (image := ref()) is not None:
+        for image, own in zip(run_inputs.existing(), layers, strict=False):
+            if image is not None:
                 name_after(own, image, "curves")
 
     def _show_curves(self, layers: list[CurveLayer], run_inputs: RunInputs) -> Iterator[None]:
         """Show new layers of curves, but for those over images that are hidden as there are too many side by side."""
-        images = [ref() for ref in itertools.chain(*run_inputs.layers)]
-        yield from self.curves.show(but=self.side_by_side.crowded_out(zip(images, layers, strict=False)))
+        pairs = zip(run_inputs.existing(), layers, strict=False)
+        yield from self.curves.show(but=self.side_by_side.crowded_out(pairs))
 
     def set_coloring(self, column: str, percentile: int) -> None:
         if (column, percentile) != (self.color_by, self.percentile):
@@ -440,7 +398,7 @@ class ComparisonTask(Task[Comparison]):
 
     def arrange(self, side_by_side: bool, *, captioned: bool = False) -> None:
         """Show the images side by side, each with its curves, or restore the previous view."""
-        self.side_by_side.captioned = captioned
+        self.side_by_side.captioned = captioned and side_by_side
         if side_by_side:
             self.side_by_side.arrange()
         else:
@@ -458,34 +416,33 @@ class ComparisonTask(Task[Comparison]):
         if self.result is None:
             self.show_message("⚠ No result. Run compares the layers again.")
             return
-        run_inputs, exclusions = None if self.shown is None else self.shown.run_inputs, self.choices.exclusions
+        run_inputs, exclusions = self.inputs_shown, self.choices.exclusions
         again = self.excluded_rows().issuperset(np.atleast_1d(rows).tolist())
-        found = self._ids_by_image(rows)
-        layers = [None if run_inputs is None else run_inputs.layers[side][place]() for side, place in found]
+        found = {} if run_inputs is None else self._ids_by_image(rows, run_inputs)
+        layers = [] if run_inputs is None else [run_inputs.refs[number]() for number in found]
         if run_inputs is None or any(layer not in self.choices.layers for layer in layers):
             self.show_message("⚠ Curves can be excluded only from layers in the viewer. Run compares them again.")
             return
-        for ((side, place), ids), layer in zip(found.items(), layers, strict=True):
+        for (number, ids), layer in zip(found.items(), layers, strict=True):
             assert layer is not None
-            plane = run_inputs.planes[place + side * len(run_inputs.layers[0])]
-            exclusions.put(layer, ids, run_inputs.recipe, plane, excluded=not again)
+            exclusions.put(layer, ids, run_inputs.recipe, run_inputs.planes[number], excluded=not again)
         exclusions.changed.emit()
 
     def _leave_out_selected(self) -> None:
         self.exclude(self.selection.rows)
 
-    def _ids_by_image(self, rows: ArrayLike) -> dict[tuple[int, int], set[str]]:
-        """Return the ids of curves of the result by their image: its side, and its place there."""
+    def _images_and_ids(self, run_inputs: RunInputs) -> list[tuple[int, str]]:
+        """Return for every curve of the result the number of its image among all, and its id in that image."""
         assert self.result is not None
-        known = [
-            (side, place, one)
-            for side, sample in enumerate((self.result.a, self.result.b))
-            for place, one in own_ids(sample)
-        ]
-        found: dict[tuple[int, int], set[str]] = {}
+        first = len(run_inputs.layers[0])
+        return [*own_ids(self.result.a), *((first + place, one) for place, one in own_ids(self.result.b))]
+
+    def _ids_by_image(self, rows: ArrayLike, run_inputs: RunInputs) -> dict[int, set[str]]:
+        """Return the ids of curves of the result by the number of their image."""
+        known, found = self._images_and_ids(run_inputs), dict[int, set[str]]()
         for row in np.atleast_1d(np.asarray(rows, dtype=np.int64)).tolist():
-            side, place, one = known[row]
-            found.setdefault((side, place), set()).add(one)
+            number, one = known[row]
+            found.setdefault(number, set()).add(one)
         return found
 
     # Selected curves as a group.
@@ -498,14 +455,13 @@ class ComparisonTask(Task[Comparison]):
         shown, rows, name = self.shown, self.selection.rows, plain_name(name)
         if shown is None or not len(rows) or not name:
             return
-        run_inputs, sources, dims = shown.run_inputs, shown.sources, self.choices.dims
-        if run_inputs is None or sources is None:
+        run_inputs, dims = shown.run_inputs, self.choices.dims
+        if run_inputs is None or shown.sources is None:
             self.show_message("⚠ Curves can be put into a group only from layers in the viewer: compare again.")
             return
-        places = [(side, place) for side, own in enumerate(sources) for place in range(len(own))]
-        jobs, count = [], 0
-        for (side, place), picked in self._ids_by_image(rows).items():
-            layer, number = run_inputs.layers[side][place](), places.index((side, place))
+        sources, jobs, count = [*itertools.chain(*shown.sources)], [], 0
+        for number, picked in self._ids_by_image(rows, run_inputs).items():
+            layer = run_inputs.refs[number]()
             if (
                 layer is None
                 or layer not in self.choices.layers
@@ -519,7 +475,7 @@ class ComparisonTask(Task[Comparison]):
             (out,) = self.choices.exclusions.of([layer], run_inputs.recipe, [run_inputs.planes[number]])
             if kept := frozenset(picked - out):
                 count += len(kept)
-                work = partial(picked_parts, sources[side][place], run_inputs.recipe, kept, frozenset(out), name)
+                work = partial(picked_parts, sources[number], run_inputs.recipe, kept, frozenset(out), name)
                 jobs.append((weakref.ref(layer), frozenset(out), work))
         if not jobs:
             self.show_message("⚠ The selected curves are left out: include them again, then put them into a group.")
@@ -542,8 +498,8 @@ class ComparisonTask(Task[Comparison]):
             new = layers_of(whole, pieces)
             if out and isinstance(new[0], Labels):
                 self.choices.exclusions.put(new[0], out, recipe, plane_of(new[0], self.choices.dims))
-            groups = [name if piece.picked else "" for piece in pieces]
-            self.design.add_picked(whole, list(zip(new, groups, strict=True)))
+            groups = [{GROUP: name} if piece.picked else {} for piece in pieces]
+            self.design.add_parts(whole, dict(zip(new, groups, strict=True)))
             for part in new:
                 add_unselected(part, layers)
                 made.append(weakref.ref(part))
@@ -551,57 +507,20 @@ class ComparisonTask(Task[Comparison]):
             if whole.visible and not isinstance(whole, Image):  # labels would lie over their parts
                 whole.visible = False
                 hidden.append(ref)
-        self.picked_groups.append(PickedGroup(name, count, made, hidden, restore))
+        words = f"{counted(count, 'selected curve')} put into the group {name}."
+        self.divisions.done.append(Division(words, made, hidden, restore))
         self.selection.pick([])
         self.show_message("")
 
-    def undo_group(self) -> None:
-        """Take back the last group made of selected curves: its parts are removed, and their images compared again."""
-        removable, last = self._removable_parts(), self.picked_groups.pop()
-        with batched(self.choices.layers):
-            remove_layers(removable, self.choices.layers)
-        for layer in [ref() for ref in last.hidden]:
-            if layer is not None:
-                layer.visible = True
-        if any(ref() in self.choices.layers for ref in last.parts):
-            self.design.restore_whole()
-        else:
-            last.restore()
-        self.changed.emit()
-
-    def _removable_parts(self) -> list[Ref]:
-        """Return the parts of the last group made of selected curves that are in the viewer together with their image.
-
-        Without the image, its outlines would be lost.
-        """
-        layers, last = self.choices.layers, self.picked_groups[-1]
-        parts = [(ref, part) for ref in last.parts if (part := ref()) is not None and part in layers]
-        return [ref for ref, part in parts if PARTS[part].whole in layers]
-
-    def group_words(self) -> str:
-        """Return a sentence on the last group made of selected curves that can be taken back; else empty."""
-        while self.picked_groups and not self._removable_parts():
-            self.picked_groups.pop()
-        if not self.picked_groups:
-            return ""
-        last = self.picked_groups[-1]
-        return f"{counted(last.count, 'selected curve')} put into the group {last.name}."
-
     def excluded_rows(self) -> frozenset[int]:
         """Return the pooled indices of the curves that are excluded from the next run."""
-        run_inputs = None if self.shown is None else self.shown.run_inputs
-        if self.result is None or run_inputs is None:
+        if self.result is None or (run_inputs := self.inputs_shown) is None:
             return frozenset()
-        flags: list[bool] = []
-        planes = iter(run_inputs.planes)
-        for sample, refs in zip((self.result.a, self.result.b), run_inputs.layers, strict=True):
-            own = list(itertools.islice(planes, len(refs)))
-            out = self.choices.exclusions.of([ref() for ref in refs], run_inputs.recipe, own)
-            flags += [one in out[place] for place, one in own_ids(sample)]
-        return frozenset(np.flatnonzero(flags).tolist())
+        out = self.choices.exclusions.of(run_inputs.existing(), run_inputs.recipe, run_inputs.planes)
+        every = enumerate(self._images_and_ids(run_inputs))
+        return frozenset(row for row, (number, one) in every if one in out[number])
 
     def _show_excluded(self) -> None:
-        """Show in the layers which curves are excluded."""
         if self.curves.mark_excluded(self.excluded_rows()):
             self.recolor()
 
@@ -615,7 +534,7 @@ class ComparisonTask(Task[Comparison]):
             self.show_message("⚠ The images of this result are not in the viewer: open them, then the result again.")
             return
         run_inputs, result, dims = self.run_inputs, self.answer.experiment, self.choices.dims
-        rows = [ref() for ref in itertools.chain(*run_inputs.layers)]
+        rows = run_inputs.existing()
         if None in rows or name not in run_inputs.names:
             self.show_message("⚠ Images of this result are no longer in the table: compare again.")
             return
@@ -681,7 +600,7 @@ class ComparisonTask(Task[Comparison]):
         """Return the sources of the result, one image per sample; empty if any has changed since."""
         if self.run_inputs is None:
             return []
-        dims, rows = self.choices.dims, [ref() for ref in itertools.chain(*self.run_inputs.layers)]
+        dims, rows = self.choices.dims, self.run_inputs.existing()
         alive = [row for row in rows if row is not None]
         if len(alive) < len(rows) or [fingerprint(row, dims) for row in alive] != list(self.run_inputs.fingerprints):
             return []
@@ -692,7 +611,6 @@ class ComparisonTask(Task[Comparison]):
             self.start_secondary_job(partial(export_curves, self.shown, path), self.on_written)
 
     def export_experiment(self, folder: Path) -> None:
-        """Write the tables and figures of all groups into a folder."""
         if self.answer is not None:
             self.start_secondary_job(partial(write_experiment_tables, self.answer, folder), self.on_written)
 
@@ -760,7 +678,6 @@ class ComparisonTask(Task[Comparison]):
         self.changed.emit()
 
     def recover(self) -> None:
-        """Show the replaced unsaved result again."""
         if (kept := self.recoverable) is not None:
             self.start_secondary_job(partial(prepare_outcome, kept.shown, answer=kept.answer), self._on_recovered)
 
@@ -908,7 +825,6 @@ class ComparisonTask(Task[Comparison]):
 
 
 def _all_parts(images: Sequence[Callable[[], list[NewPart]]]) -> list[list[NewPart]]:
-    """Return the parts of several images."""
     report("finding the selected curves")
     return [work() for work in images]
 
@@ -1068,9 +984,27 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
     return [*written, *copies]
 
 
-def checked(shown: DisplayedResult) -> DisplayedResult:
-    """Return a result with the findings of `robustness_of` as notes."""
-    return prepared_again(robustness_of(shown.result).judged(shown))
+def checked(shown: DisplayedResult, archetypes: int = 5) -> DisplayedResult:
+    """Return a result with notes on the dependence of form and scale, and on the comparison with several archetypes.
+
+    It is inconclusive if the case depends on the archetype. A check mark says that a finding supports the result.
+    """
+    total = archetypes * len(COMPARISON_STEPS) + 1
+    report("testing dependence", 0, total)
+    with as_part(0, total):
+        test = shown.result.dependence()
+    with as_part(1, total):
+        sensitivity = archetype_sensitivity(shown.result, archetypes)
+    p = p_text(test.p_value, test.significance)
+    words = f"✓ No dependence of form and scale was detected within the images (p = {p})."
+    if test.rejected:
+        words = (
+            f"Form and scale depend on each other within the images (p = {p}): a difference in one may be due to the "
+            "other, and neither test detects a difference in their pairing alone."
+        )
+    found = words, ("✓ " if sensitivity.stable else "") + sensitivity.summary()
+    notes = tuple(dict.fromkeys((*shown.notes, *found)))  # each once, also if checked again
+    return prepared_again(replace(shown, result=sensitivity.judged(shown.result), notes=notes))
 
 
 def overrule_faults(
@@ -1084,13 +1018,3 @@ def overrule_faults(
         used = shown.used and replace(shown.used, settings=settings)
         shown = prepared_again(replace(shown, result=replace(shown.result, settings=settings), used=used))
     return shown, answer
-
-
-def robustness_of(result: Comparison, archetypes: int = 5) -> Robustness:
-    """Test the dependence of undulation and scale, and repeat the comparison with several archetypes."""
-    total = archetypes * len(COMPARISON_STEPS) + 1
-    report("testing dependence", 0, total)
-    with as_part(0, total):
-        test = result.dependence()
-    with as_part(1, total):
-        return Robustness(test, archetype_sensitivity(result, archetypes))

@@ -3,7 +3,7 @@
 import csv
 import re
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from napari.layers import Layer
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from ..comparison.design import IMAGE
+from ..comparison.design import IMAGE, REPLICATE
 from ..comparison.display import LayerData
 from ..comparison.inputs import Inputs
 from ..io import CurveTable, SettingsFile, read_image, save_settings, write_curves
@@ -34,9 +34,9 @@ from ..palette import OUTLINE
 from ..progress import report
 from ..words import counted
 from .choices import Choices
-from .designing import SIDES, DesignTable, Row
+from .designing import SIDES, Row
 from .inputs import PARTS, ImageRow, PartOf, Ref, Source, is_unchanged_in_file, source_of
-from .layers import existing
+from .layers import batched, existing, remove_layers
 from .splitting import NewPart, SplitOption, layers_of, left_out_sentence, region_layer, replicate_option, root_of
 from .task import JobRunner, JobSteps, as_user_error
 
@@ -50,11 +50,43 @@ _COORDINATES = {"axis-0", "row", "x", "y", "vertex-index"}
 _NOT_IN_FILE_NAME = re.compile(r"[^\w.+-]+")
 
 
-class _Divided(NamedTuple):
-    """Layers that were split by replicates: the feature that names these, and the parts of each layer."""
+class Division(NamedTuple):
+    """Layers that were split into parts, and how to take that back."""
 
-    column: str
-    layers: list[tuple[Ref, list[Ref]]]
+    words: str  #: what was done, in a sentence
+    parts: list[Ref]
+    hidden: list[Ref]  #: layers that were hidden as their parts replace them
+    restore: Callable[[], None]  #: restores the design table, once all parts are removed
+
+
+class Divisions:
+    """The divisions that can be taken back, the last one first; not without the whole layer: its data would be lost."""
+
+    def __init__(self, choices: Choices) -> None:
+        self._layers, self._design = choices.layers, choices.design
+        self.done: list[Division] = []
+
+    def sentence(self) -> str:
+        """Return a sentence on the last division that can be taken back; else empty."""
+        while self.done and not self._removable():
+            self.done.pop()
+        return self.done[-1].words if self.done else ""
+
+    def undo(self) -> None:
+        """Take back the last division: its parts are removed, and their layers compared again."""
+        removable, last = self._removable(), self.done.pop()
+        with batched(self._layers):
+            remove_layers(removable, self._layers)
+        for layer in existing(last.hidden, self._layers):
+            layer.visible = True
+        if existing(last.parts, self._layers):
+            self._design.restore_whole()
+        else:
+            last.restore()
+
+    def _removable(self) -> list[Ref]:
+        here = existing(self.done[-1].parts, self._layers)
+        return [weakref.ref(part) for part in here if PARTS[part].whole in self._layers]
 
 
 class DesignWork(JobRunner):
@@ -62,14 +94,12 @@ class DesignWork(JobRunner):
 
     message_posted = Signal(str)
 
-    def __init__(self, choices: Choices, design: DesignTable) -> None:
+    def __init__(self, choices: Choices, divisions: Divisions) -> None:
         super().__init__()
-        self.choices, self.design = choices, design
-        self._divided = _Divided("", [])
+        self.choices, self.design, self._divisions = choices, choices.design, divisions
         choices.design.original_restored.connect(self.post_message)
 
     def post_message(self, words: str, _: str = "") -> None:
-        """Emit a message."""
         self.message_posted.emit(words)
 
     def _start_job(self, steps: JobSteps) -> None:
@@ -94,42 +124,24 @@ class DesignWork(JobRunner):
         self._start_job(self._replicate_job([(layer, replicate_option(layer, column)) for layer in layers]))
 
     def _replicate_job(self, ways: Sequence[tuple[Layer, SplitOption]]) -> JobSteps:
-        done, pieces_of = _Divided(ways[0][1].replicates, []), list[list[NewPart]]()
+        made, hidden, pieces_of = list[Ref](), list[Ref](), list[list[NewPart]]()
         for _, way in ways:  # all before the first is added: one that cannot be split leaves the others whole
             pieces_of.append((yield way.pieces))
         for (whole, _), pieces in zip(ways, pieces_of, strict=True):
             parts = layers_of(whole, pieces)
-            self.design.replace_by_replicates(whole, [piece.label for piece in pieces], parts)
-            done.layers.append((weakref.ref(whole), [weakref.ref(part) for part in parts]))
+            replicates = [{REPLICATE: piece.label} for piece in pieces]
+            self.design.add_parts(whole, dict(zip(parts, replicates, strict=True)))
+            made += map(weakref.ref, parts)
+            hidden.append(weakref.ref(whole))
             for layer in parts:
                 self.choices.viewer.add_layer(layer)
                 yield None
             whole.visible = False
-        self._divided = done
-        self.message_posted.emit("")
-
-    def divided(self) -> str:
-        """Return a sentence on the layers that were split by replicates last, while their parts exist; else empty."""
-        counts = [len(parts) for _, parts in self._parts_of_divided()]
+        counts = [*map(len, pieces_of)]
         many = " and ".join(map(str, counts)) if len(counts) <= len(SIDES) else str(sum(counts))
-        return f"Split by {self._divided.column} into {many} replicates." if any(counts) else ""
-
-    def undo_division(self) -> None:
-        """Remove the parts of the layers that were split by replicates last, whose rows are back."""
-        for whole, parts in self._parts_of_divided():
-            for layer in parts:
-                self.choices.viewer.layers.remove(layer)
-            whole.visible = True
-        self.design.restore_whole()
+        words = f"Split by {ways[0][1].replicates} into {many} replicates."
+        self._divisions.done.append(Division(words, made, hidden, self.design.restore_whole))
         self.message_posted.emit("")
-
-    def _parts_of_divided(self) -> list[tuple[Layer, list[Layer]]]:
-        """Return the layers that were split by replicates last, and their parts that are in the viewer."""
-        found, listed = [], self.choices.viewer.layers
-        for ref, refs in self._divided.layers:
-            if (whole := ref()) is not None and whole in listed:
-                found.append((whole, existing(refs, listed)))
-        return found
 
     def _split_job(self, whole: Layer, way: SplitOption) -> JobSteps:
         if way.replicates:
@@ -169,7 +181,7 @@ class DesignWork(JobRunner):
                     _file_holding, holder, replace(source, region=None, name=holder.name), path
                 )
             file, of_file = written[holder]
-            pixel = {} if source.kind == "shapes" else _pixel_cells(_sides_of_pixel(source), source.unit)
+            pixel = {} if source.kind == "shapes" else _pixel_cells(tuple(source.scale.tolist()), source.unit)
             rows.append(
                 (file, replace(of_file, region=region if region is not None else of_file.region), {**pixel, **told})
             )
@@ -222,11 +234,6 @@ class DesignWork(JobRunner):
         self.message_posted.emit(said)
 
 
-class _Table(NamedTuple):
-    row: ImageRow
-    cells: dict[str, str]
-
-
 def _key(layer: Layer) -> tuple[Path, ImagePart | None]:
     """Return the file that a layer was read from, and its part of the file."""
     root, part = root_of(layer)
@@ -250,7 +257,7 @@ def source_in_file(row: Row, dims: "Dims") -> Source:
     return replace(source, path=path_of(root), part=part)
 
 
-def _read(path: Path) -> list[_Table]:
+def _read(path: Path) -> list[tuple[ImageRow, dict[str, str]]]:
     """Return the rows of a table, with their cells as text."""
     from ..io.curve_table import feature_text
 
@@ -260,7 +267,7 @@ def _read(path: Path) -> list[_Table]:
         name = f"{image.stem.removesuffix('.ome').removesuffix('.labels')} {part}".strip()
         cells = {str(column): table[column].iloc[place] for column in table}
         told = {column: feature_text(value) for column, value in cells.items() if value == value}
-        found.append(_Table(ImageRow(name, image, part, sizes.get(image.resolve())), told))
+        found.append((ImageRow(name, image, part, sizes.get(image.resolve())), told))
     return found
 
 
@@ -323,14 +330,9 @@ def _layer(data: LayerData, row: ImageRow) -> Layer:
     return layer
 
 
-def _sides_of_pixel(source: Source) -> float | tuple[float, float]:
-    height, width = source.scale.tolist()
-    return height if height == width else (height, width)
-
-
 def _pixel_cells(size: float | tuple[float, float], unit: str) -> dict[str, str]:
-    said = f"{size[0]!r} × {size[1]!r}" if isinstance(size, tuple) else repr(float(size))
-    return {"pixel_size": said, "unit": unit}
+    height, width = size if isinstance(size, tuple) else (float(size), float(size))
+    return {"pixel_size": repr(height) if height == width else f"{height!r} × {width!r}", "unit": unit}
 
 
 def _file_holding(layer: Layer, source: Source, table: Path) -> tuple[Path, ImagePart]:

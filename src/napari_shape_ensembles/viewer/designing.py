@@ -162,35 +162,28 @@ class DesignTable(ComparedLayers):
         """
         if regions is not None and self.cell(regions, GROUP) in SIDES:
             self.write([(regions, GROUP, "")])
-        given = {name: self.cell(whole, name) for name in self.columns}
+        given = self.cell(whole, GROUP)
         taken = {self.cell(row, GROUP) for row in self.layers() if row not in PARTS} & {*SIDES}
         labels = [plain_name(f"{whole.name} {label}" if label in taken else label) for label in labels]
-        if given[GROUP] in SIDES:
-            given[GROUP] = ""
+        if given in SIDES:
+            given = ""
             if whole not in self.layers():  # when its parts are deleted, it gets a letter again
                 self._cells[whole][GROUP] = ""
-        given[REPLICATE] = given[REPLICATE] or root_of(whole)[0].name
         self.names = [*(name for name in self.names if name not in SIDES), *labels]
-        self.write(
-            (part, name, text or (label if name == GROUP else ""))
-            for label, part in zip(labels, parts, strict=True)
-            for name, text in given.items()
-        )
+        self._write_parts(whole, {part: {GROUP: given or label} for label, part in zip(labels, parts, strict=True)})
 
-    def add_picked(self, whole: Layer, parts: Sequence[tuple[Layer, str]]) -> None:
-        """Enter parts of a layer, which are about to be added, in groups: those of the layer itself for an empty name.
+    def add_parts(self, whole: Layer, parts: Mapping[Layer, Mapping[str, str]]) -> None:
+        """Enter parts of a layer, which are about to be added, with its cells, except for those given of each.
 
-        The layer keeps its cells, for when its parts are removed. As parts are not independent, the image is their
-        replicate.
+        The layer keeps its cells, for when its parts are removed.
         """
-        given = {name: self.cell(whole, name) for name in self.columns}
-        given[REPLICATE] = given[REPLICATE] or root_of(whole)[0].name
-        self.write(
-            (part, name, group or text if name == GROUP else text)
-            for part, group in parts
-            for name, text in given.items()
-        )
+        self._write_parts(whole, parts)
         self.several = True  # no image joins a group because others leave it
+
+    def _write_parts(self, whole: Layer, parts: Mapping[Layer, Mapping[str, str]]) -> None:
+        cells = {name: self.cell(whole, name) for name in self.columns}
+        cells[REPLICATE] = cells[REPLICATE] or root_of(whole)[0].name  # parts of an image are not independent
+        self.write((part, name, text) for part, own in parts.items() for name, text in {**cells, **own}.items())
 
     def memento(self) -> Callable[[], None]:
         """Return a function that restores what the table knows besides its cells."""
@@ -202,16 +195,6 @@ class DesignTable(ComparedLayers):
             self._notify()
 
         return restore
-
-    def replace_by_replicates(self, whole: Layer, names: Sequence[str], parts: Sequence[Layer]) -> None:
-        """Give the parts of a layer, which are about to replace it, its cells; each is a replicate of its group."""
-        cells = {name: self.cell(whole, name) for name in self.columns}
-        self.write(
-            (part, name, replicate if name == REPLICATE else text)
-            for replicate, part in zip(names, parts, strict=True)
-            for name, text in cells.items()
-        )
-        self.several = True
 
     def restore_whole(self) -> None:
         """Follow the removal of all parts of layers, which have their own rows again."""
@@ -281,7 +264,6 @@ class DesignTable(ComparedLayers):
             self.changed.emit()
 
     def request_tests(self, requested: RequestedTests) -> None:
-        """Set the covariates to adjust for, and the interactions to test."""
         if requested != self.requested:
             self.requested = requested
             self.changed.emit()
@@ -298,7 +280,6 @@ class DesignTable(ComparedLayers):
             self.changed.emit()
 
     def warn(self, warnings: list[str]) -> None:
-        """Set the warnings on the images."""
         if warnings != self.warnings:
             self.warnings = warnings
             self.warned.emit()
@@ -424,7 +405,6 @@ class DesignTable(ComparedLayers):
         self._notify()
 
     def _move(self, places: Mapping[Layer, Layer]) -> None:
-        """Move the cells of layers to their replacements."""
         for before, after in places.items():
             if before in self._cells:
                 self._cells[after] = self._cells.pop(before)

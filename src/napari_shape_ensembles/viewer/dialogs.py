@@ -80,7 +80,6 @@ class Dialogs:
             self._session.design_work.save(path)
 
     def experiment_entries(self) -> Entries:
-        """Return the menu entries of the experiment."""
         return {
             "&Save experiment …": (self.save_experiment, "Everything in one file, which can be reopened here"),
             "&Export tables and figures …": (self.export_experiment, "Write all tables and figures to a folder"),
@@ -88,7 +87,6 @@ class Dialogs:
         }
 
     def save_experiment(self) -> None:
-        """Ask for a file name, and save the experiment if there is one."""
         if self._session.comparison.answer is None:
             self._show_message("⚠ There is nothing to save yet: compare first.", "")
         elif (path := self._ask_save_path("Save experiment", f"result{_ENDING}", _EXPERIMENTS)) is not None:
@@ -96,7 +94,6 @@ class Dialogs:
             self._session.comparison.save_experiment(path)
 
     def export_experiment(self) -> None:
-        """Ask for a folder, and export the experiment if there is one."""
         if self._session.comparison.answer is None:
             self._show_message("⚠ There is nothing to export yet: compare first.", "")
         elif folder := QFileDialog.getExistingDirectory(self._parent(), "Folder for results", str(self._folder)):
@@ -104,21 +101,18 @@ class Dialogs:
             self._session.comparison.export_experiment(self._folder)
 
     def reference_entries(self) -> Entries:
-        """Return the menu entries of the reference."""
         return {
             **self.open_entry(),
             "&Save reference …": (self.save_reference, "Save the reference to one file, also for the command line"),
         }
 
     def save_reference(self) -> None:
-        """Ask for a file name, and save the reference if there is one."""
         if self._session.referring.reference is None:
             self._show_message("⚠ There is nothing to save yet: make a reference first.", "")
         elif (path := self._ask_save_path("Save reference", f"accepted{OF_REFERENCE}", _REFERENCES)) is not None:
             self._session.referring.save(path)
 
     def model_entries(self) -> Entries:
-        """Return the menu entries of the learned model."""
         return {
             "&Save model …": (self.save_model, "Save the model to a file, for use in settings and scripts"),
             **self.open_entry(),
@@ -149,9 +143,11 @@ class Dialogs:
 
     def open(self) -> None:
         """Open a file that the bench writes; what it is, is seen from its content."""
-        if (path := self._ask_open_path()) is not None:
+        chosen, _ = QFileDialog.getOpenFileName(self._parent(), "Open", str(self._folder), ";;".join(_READABLE))
+        if chosen:
+            self._folder = Path(chosen).parent
             with self._errors_shown():
-                if words := self._session.open_file(path):
+                if words := self._session.open_file(Path(chosen)):
                     self._show_message(words, "")
                 else:
                     prefer_own_reader()
@@ -174,13 +170,6 @@ class Dialogs:
         path = ask_save_path(self._parent(), title, str(self._folder / name), kinds)
         self._folder = self._folder if path is None else path.parent
         return path
-
-    def _ask_open_path(self) -> Path | None:
-        chosen, _ = QFileDialog.getOpenFileName(self._parent(), "Open", str(self._folder), ";;".join(_READABLE))
-        if not chosen:
-            return None
-        self._folder = Path(chosen).parent
-        return Path(chosen)
 
 
 def ask_save_path(parent: QWidget | None, title: str, name: str, kinds: Mapping[str, str]) -> Path | None:

@@ -72,8 +72,7 @@ class DisplayedResult:
         planes = [f"{one.name}: the {one.plane} is compared." for one in itertools.chain(*sources) if one.plane]
         notes = (*([pooled] if several else []), *planes, *picked_words(sources))
         view = comparison_view(result, sources)
-        layers = [ref() for ref in itertools.chain(*run_inputs.layers)]
-        pairs = zip(itertools.chain(*sources), layers, strict=True)
+        pairs = zip(itertools.chain(*sources), run_inputs.existing(), strict=True)
         origins = [[one.kind] if layer is None else origins_of(layer) for one, layer in pairs]
         kinds = tuple(dict.fromkeys(itertools.chain(*origins)))
         return cls(result, run_inputs, view, notes, sources, kinds=kinds)
@@ -94,7 +93,6 @@ class DisplayedResult:
         return cls(result, used, view, notes, path=path, origin=origin, kinds=kinds)
 
     def to_view(self, painted: str) -> Tree:
-        """Return the view to store in a file."""
         view: Tree = {key: self.view[key] for key in ("a", "b") if key in self.view}
         view |= {"painted": painted, "notes": list(self.notes), "kinds": list(self.kinds)}
         if self.used is not None:

@@ -86,7 +86,7 @@ class Answer:
         view = {**self.view, **kept}
         if run_inputs is None:
             return view
-        rows = [ref() for ref in itertools.chain(*run_inputs.layers)]
+        rows = run_inputs.existing()
         recipe = recipe_tree(run_inputs.recipe)
         return view | {
             **({} if recipe is None else {"segmentation": recipe}),

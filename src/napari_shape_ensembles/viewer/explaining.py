@@ -64,7 +64,6 @@ class ExplanationTask(Task[Explanation]):
         self.changed.emit()
 
     def set_automatic(self, automatic: bool) -> None:
-        """Set whether every comparison is explained automatically, or only on request."""
         self.automatic = automatic
         self._idle_debouncer.start()
 
@@ -88,7 +87,6 @@ class ExplanationTask(Task[Explanation]):
             self.start_secondary_job(partial(write_explanation_report, self.result, path, self.swaps), self._on_saved)
 
     def run_control(self) -> None:
-        """Exchange forms and scales of A and B, and compare the new curves with both."""
         if self.explained_comparison is not None and not self.busy:
             self.message = ""
             self.start_secondary_job(partial(resynthesis, self.explained_comparison), self._on_swapped)
@@ -120,7 +118,7 @@ class ExplanationTask(Task[Explanation]):
         self.comparison.changed.disconnect(self._on_comparison_changed, missing_ok=True)
 
     def _watch_layers(self) -> None:
-        self.run_inputs = None if self.comparison.shown is None else self.comparison.shown.run_inputs
+        self.run_inputs = self.comparison.inputs_shown
         super()._watch_layers()
 
     def selected_row(self) -> int | None:

@@ -19,7 +19,7 @@ from ..palette import COLORMAP
 from ..progress import report
 from .design_files import layer_data
 from .inputs import OWN, ImageRow, Source, trace
-from .layers import add_unselected, batched, existing, remove_layers
+from .layers import add_unselected, batched, existing, outline_layer, remove_layers
 
 #: Maximum number of images opened for a group.
 MAX_GROUP_IMAGES = 12
@@ -97,21 +97,10 @@ def outline_layers(
                 OWN.add(under)
         painted = np.array([values.get(str(one), np.nan) for one in curves.ids.tolist()])
         said = f"{group}: outlines colored by {quantity}."
-        look = {
-            "name": f"{source.name} outlines",
-            "shape_type": "polygon",
-            "features": pd.DataFrame({"id": curves.ids, quantity: painted}),
-            "face_color": quantity,
-            "face_colormap": COLORMAP,
-            "face_contrast_limits": limits,
-            "edge_color": "white",
-            "edge_width": 0.5,
-            "opacity": 0.8,
-            "metadata": {"said": said},
-        }
-        if not np.isfinite(painted).any():
-            look |= {"face_color": "transparent"}
-        outlines = Layer.create(simplified(shapes), {**look, **options}, "shapes")
-        OWN.add(outlines)
+        features = pd.DataFrame({"id": curves.ids, quantity: painted})
+        look = {"edge_color": "white", "edge_width": 0.5, "opacity": 0.8, "metadata": {"said": said}}
+        colored = {"face_colormap": COLORMAP, "face_contrast_limits": limits, "face_color": quantity}
+        colored = colored if np.isfinite(painted).any() else {"face_color": "transparent"}
+        outlines = outline_layer(f"{source.name} outlines", simplified(shapes), features, **look, **colored, **options)
         found.append((under, outlines))
     return found

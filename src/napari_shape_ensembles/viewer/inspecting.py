@@ -28,7 +28,7 @@ from ..outlines.recognise import Content
 from .camera_flight import move_camera, view_of
 from .choices import Choices
 from .debouncing import Debouncer
-from .inputs import ACCEPTED, Ref, Source, Sources, fingerprint, is_own, plane_of, trace
+from .inputs import ACCEPTED, Ref, Source, Sources, fingerprint, is_own, labels_of, plane_of, trace
 from .layers import batched, select
 from .offered import ChosenLayer
 from .review_files import (
@@ -189,7 +189,7 @@ class InspectionTask(Task[Inspection]):
         """Inspect the layers, and replace the previous curve layers; no curve is excluded yet."""
         self.mask = None
         contents = yield partial(_contents, [*itertools.chain(*sources)])
-        for ref, content in zip(itertools.chain(*run_inputs.layers), contents, strict=True):
+        for ref, content in zip(run_inputs.refs, contents, strict=True):
             if content != "grey" and run_inputs.more[_QUESTION] == SUSPICIOUS:
                 self.mask = ref
                 name = "" if (layer := ref()) is None else layer.name
@@ -251,7 +251,7 @@ class InspectionTask(Task[Inspection]):
         """Return the function that answers the question in a worker thread."""
         images = [
             ReviewedImage(ref, source, self.files.plane_of(ref(), self.choices.dims))
-            for ref, source in zip(itertools.chain(*run_inputs.layers), itertools.chain(*sources), strict=True)
+            for ref, source in zip(run_inputs.refs, itertools.chain(*sources), strict=True)
         ]
         below = [image_under(image.ref(), image.plane, self.choices) for image in images]
         for one, seen in zip(images, below, strict=True):
@@ -346,7 +346,6 @@ class InspectionTask(Task[Inspection]):
         self.changed.emit()
 
     def compare_again(self) -> None:
-        """Compare the two ensembles without the excluded curves."""
         if self.result is not None and self.result.comparison is not None:
             a, b = self.result.without(tuple(self.excluded_curves))
             self.message = ""
@@ -523,7 +522,9 @@ class InspectionTask(Task[Inspection]):
 
         Outlines are written as they are in their layer, in the format of the file from which they were read.
         """
-        self._mark_saved(paths)
+        for image in paths:
+            if (whole := self._whole_of(image)) is not None:
+                self._saved_changes[whole] = _numbers_of(whole)
         outlines = [
             (path, layer.as_layer_data_tuple())
             for place, path in paths.items()
@@ -540,11 +541,6 @@ class InspectionTask(Task[Inspection]):
         """Return what a file of the corrections of an image holds: its labels, or the stack with this plane."""
         plane = self.layers.images[image].plane
         return plane.stack if plane is not None else None if self.review is None else self.review.corrected[image]
-
-    def _mark_saved(self, paths: Mapping[int, Path]) -> None:
-        for image in paths:
-            if (whole := self._whole_of(image)) is not None:
-                self._saved_changes[whole] = _numbers_of(whole)
 
     def unsaved_corrections(self) -> dict[int, str]:
         """Return the images whose corrections or marks are in no file, with their names."""
@@ -591,14 +587,12 @@ class InspectionTask(Task[Inspection]):
         return f"{said[0].upper()}{said[1:]}."
 
     def trigger(self, action: str) -> None:
-        """Trigger an action of `KEYS`."""
         if action in ("right", "wrong"):
             self.tick(wrong=action == "wrong")
         else:
             getattr(self, action)()
 
     def set_reviewer(self, by: str) -> None:
-        """Set the name of the reviewer, for the logs."""
         self.by = by
         if self.review is not None:
             self.review.by = by
@@ -611,10 +605,6 @@ class InspectionTask(Task[Inspection]):
     def _row_of(self, entry: Entry) -> int:
         same = (self.rows["image"] == entry.image) & (self.rows["label"] == entry.label)
         return int(same.to_numpy().argmax()) if same.any() else -1
-
-    def layers_over(self, layer: Layer) -> list[Layer]:
-        """Return the layers over an inspected layer, or over its corrected copy."""
-        return self.layers.over(layer)
 
     def _ensure_copy(self, image: int) -> Labels:
         """Return the layer on which the labels of an image are corrected, created lazily."""
@@ -672,7 +662,6 @@ class InspectionTask(Task[Inspection]):
         self.update_runner.begin(self._update_job())
 
     def _save_marks(self) -> None:
-        """Save new marks, once no job runs."""
         if self.update_runner.busy:
             self._autosave_debouncer.start()
         elif self.review is not None:
@@ -710,12 +699,12 @@ class InspectionTask(Task[Inspection]):
                 self.layers_changed.emit()
             yield from self.layers.show()
             if self.run_inputs is not None:  # own corrections do not make the result stale
-                refs = itertools.chain(*self.run_inputs.layers)
+                layers = zip(self.run_inputs.existing(), self.run_inputs.fingerprints, strict=True)
                 fingerprints = [
-                    fingerprint(layer, self.choices.dims)
-                    if isinstance(layer := ref(), Labels) and layer in self.layers.corrected
+                    fingerprint(one, self.choices.dims)
+                    if isinstance(one, Labels) and one in self.layers.corrected
                     else old
-                    for ref, old in zip(refs, self.run_inputs.fingerprints, strict=True)
+                    for one, old in layers
                 ]
                 self.run_inputs = replace(self.run_inputs, fingerprints=tuple(fingerprints))
             yield from self._autosave_job()
@@ -842,7 +831,7 @@ def _is_correction(labels: NDArray[Any], corrected: CorrectedLabels) -> bool:
 def inspect_disagreement(images: Sequence[ReviewedImage], recipe: Outlines, settings: Settings) -> InspectionOutcome:
     """Rank the objects of two segmentations of an image by disagreement."""
     first, second = sources = [image.source for image in images]
-    one, other = (recipe.labels(source.data) if source.kind == "image" else source.data for source in sources)
+    one, other = (labels_of(source, recipe)[0] for source in sources)
     scale = tuple(first.scale)
     names = first.name, second.name
     result = disagreement((one, other), settings, outlines=recipe, scale=scale, unit=first.unit, names=names)

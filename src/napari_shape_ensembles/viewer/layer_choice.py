@@ -19,6 +19,5 @@ class LayerChoice(NarrowList):
         self.currentIndexChanged.connect(lambda _: layer.choose(self.currentData()))
 
     def refresh(self) -> None:
-        """Show the layers."""
         nothing = [(None, self._nothing)] if self._nothing else []
         self.offer([*nothing, *((layer, layer.name) for layer in self._layers())], self._layer.chosen())

@@ -54,6 +54,15 @@ def colormap_of(coloring: Coloring) -> Colormap:
 
 # Own layers ----------------------------------------------------------------------------------------------------
 
+
+def outline_layer(name: str, outlines: list[Real], features: pd.DataFrame, **options: Any) -> Shapes:
+    """Return an own layer of outlines (in pixels), not editable and not yet in a viewer."""
+    layer = Shapes(outlines, ndim=2, shape_type="polygon", name=name, features=features, **options)
+    layer.editable = False
+    OWN.add(layer)
+    return layer
+
+
 # Metadata under MARK: {"source": "A" or "B", "curves": the full Ensemble, in the source's unit}; for layers from a
 # file, "comparison", "view" and "part" (index of the image on its side) instead of "curves".
 
@@ -89,7 +98,6 @@ class CurveSelection:
             self.camera_requested.emit(int(self.rows[0]))
 
     def pick(self, rows: ArrayLike) -> None:
-        """Select exactly these curves."""
         new = np.unique(np.asarray(rows, dtype=np.int64))
         if not np.array_equal(new, self.rows):
             self.rows = new

@@ -37,7 +37,6 @@ from .choices import Choices
 from .debouncing import Debouncer
 from .inputs import (
     OWN,
-    Refs,
     Sources,
     file_errors_named,
     is_own,
@@ -271,16 +270,13 @@ class LearningTask(Task[ObjectModel]):
 
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
         """Train a model, and set it in the recipe, which updates all previews."""
-        planes = self._painted_planes(run_inputs.layers[0])
+        known = dict(self.examples())
+        painted = [known[image] for image in run_inputs.existing() if image is not None and image in known]
+        planes = [np.array(source_of(layer, self.choices.dims).data) for layer in painted]
         images = [(source.name, source.data, plane) for source, plane in zip(sources[0], planes, strict=True)]
         model: ObjectModel = yield partial(train_model, images, self.segmentation.features)
         self.result, self.run_inputs = model, run_inputs
         self.choices.set(recipe=replace(self.choices.recipe, find=model))
-
-    def _painted_planes(self, images: Refs) -> list[NDArray[Any]]:
-        known = dict(self.examples())
-        layers = [known[image] for ref in images if (image := ref()) in known and image is not None]
-        return [np.array(source_of(layer, self.choices.dims).data) for layer in layers]
 
     def deactivate(self) -> None:
         super().deactivate()
@@ -304,7 +300,6 @@ class LearningTask(Task[ObjectModel]):
         self.message = saved_message([path])[0]
 
     def load(self, path: Path) -> None:
-        """Load a model from a file."""
         work = file_errors_named(path, "read")(partial(ObjectModel.load, path))
         self.start_secondary_job(work, partial(self._on_loaded, path))
 
@@ -422,7 +417,6 @@ class ProposingTask(Task[Proposed]):
         super()._sides_changed()
 
     def _discard_if_removed(self) -> None:
-        """Discard thumbnails of an image that was removed."""
         if self.result is not None and self.run_inputs is not None:
             pictured = self.run_inputs.layers[0][self.result.pictured]()
             if pictured not in self.choices.layers:

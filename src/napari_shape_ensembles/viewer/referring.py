@@ -27,8 +27,8 @@ from ..palette import COLOR_A, COLOR_B
 from ..progress import as_part, report
 from ..words import p_text
 from .choices import Choices
-from .inputs import OWN, Source, Sources, file_errors_named, inputs_of_sources, trace_image, write_file
-from .layers import NAMED_AFTER, CurveLayer, OwnLayers, name_after
+from .inputs import Source, Sources, file_errors_named, inputs_of_sources, trace_image, write_file
+from .layers import NAMED_AFTER, CurveLayer, OwnLayers, name_after, outline_layer
 from .task import JobSteps, RunInputs, Task, saved_message
 
 ENDING = ".reference.npz"
@@ -108,7 +108,6 @@ class ReferenceTask(Task[Judgement]):
 
     @property
     def title(self) -> str:
-        """Description of the reference."""
         return "" if self.reference is None else f"{self.name}: {self.reference.summary()}."
 
     def queries(self) -> list[Any]:
@@ -134,7 +133,6 @@ class ReferenceTask(Task[Judgement]):
         return RunInputs((tuple(map(weakref.ref, rows)),), recipe, choices.settings, excluded, more)
 
     def make(self, group: str) -> None:
-        """Make a reference of the images of a group, in the background."""
         if not self.busy:
             self._making = group
             self.run()
@@ -158,7 +156,6 @@ class ReferenceTask(Task[Judgement]):
         yield from self.curves.show()
 
     def layers_over(self, image: Layer) -> list[Layer]:
-        """Return the layers that are shown over an image."""
         return [own for own in self.curves if own in NAMED_AFTER and NAMED_AFTER[own][0]() is image]
 
     def on_failed(self, reason: str) -> None:
@@ -170,7 +167,6 @@ class ReferenceTask(Task[Judgement]):
         self._making = ""
 
     def judge_folder(self, folder: Path) -> None:
-        """Judge all files in a folder."""
         if self.reference is not None:
             recipe = self._recipe if self.reference.inputs is None else None
             self.start_secondary_job(partial(judge_folder, self.reference, folder, recipe), self._on_judged)
@@ -180,7 +176,6 @@ class ReferenceTask(Task[Judgement]):
         yield from self.curves.replace([])
 
     def open(self, path: Path) -> None:
-        """Open a saved reference."""
         work = file_errors_named(path, "opened")(partial(Reference.load, path))
         self.start_secondary_job(work, partial(self._on_opened, path))
 
@@ -195,7 +190,6 @@ class ReferenceTask(Task[Judgement]):
         self.opened.emit()
 
     def save(self, path: Path) -> None:
-        """Save the reference to one file."""
         if self.reference is not None:
             self.start_secondary_job(partial(write_file, self.reference, path), self._on_saved)
 
@@ -251,17 +245,7 @@ def _layer(source: Source, ensemble: Ensemble, scores: pd.DataFrame) -> CurveLay
     """Return a layer of the outlines of an image, colored by how far they make it unlike the reference."""
     features = scores.set_index("id").loc[ensemble.ids].reset_index()
     high = max(float(features["score"].max()), np.finfo(np.float32).tiny)
-    options = source.placement | {
-        "name": f"{source.name} unlike",
-        "shape_type": "polygon",
-        "features": features,
-        "face_color": "score",
-        "face_colormap": "inferno",
-        "face_contrast_limits": (0.0, high),
-        "edge_width": 0,
-        "opacity": 0.7,
-    }
-    layer = Layer.create([curve / source.scale for curve in ensemble.curves], options, "shapes")
-    layer.editable = False
-    OWN.add(layer)
-    return layer
+    painted = {"face_color": "score", "face_colormap": "inferno", "face_contrast_limits": (0.0, high)}
+    look = source.placement | {"edge_width": 0, "opacity": 0.7}
+    outlines = [curve / source.scale for curve in ensemble.curves]
+    return outline_layer(f"{source.name} unlike", outlines, features, **look, **painted)

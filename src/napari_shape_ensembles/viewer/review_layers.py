@@ -11,7 +11,6 @@ from napari.layers import Image, Labels, Layer, Shapes
 from napari.utils import Colormap
 from numpy.typing import NDArray
 
-from .._types import Real
 from ..comparison.colorings import Coloring
 from ..comparison.display import MARK, simplified
 from ..inspection import CorrectedLabels, Review
@@ -20,8 +19,8 @@ from ..inspection.ranking import Inspection
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from .choices import Choices
 from .debouncing import Debouncer
-from .inputs import OWN, PARTS, Source, pixels_of
-from .layers import OwnLayers, add_unselected, brush_for, colormap_of, name_after
+from .inputs import OWN, PARTS, pixels_of
+from .layers import OwnLayers, add_unselected, brush_for, colormap_of, name_after, outline_layer
 from .overlap import common_words
 from .review_files import ReviewedImage, StackPlane
 from .task import PIXEL_EVENTS
@@ -59,7 +58,6 @@ class ReviewLayers:
         yield from self.unlisted.replace(list(layers.values()))
 
     def show(self) -> Iterator[None]:
-        """Show the new layers."""
         yield from self.curves.show()
         yield from self.unlisted.show()
 
@@ -68,7 +66,6 @@ class ReviewLayers:
         return dict(zip(self._unlisted_images, self.unlisted.by_image(), strict=False)).get(image)
 
     def color(self, result: Inspection) -> None:
-        """Color the curves by their scores."""
         for layer, score in zip(self.curves.by_image(), scores(result), strict=False):
             if layer is not None and len(score) == len(layer.features):
                 fill_by_score(layer, score=score)
@@ -86,7 +83,7 @@ class ReviewLayers:
         layer = None if self.images[image].is_consensus else self.images[image].ref()
         return layer if layer in self._choices.layers else None
 
-    def over(self, layer: Layer) -> list[Layer]:
+    def layers_over(self, layer: Layer) -> list[Layer]:
         """Return the layers of outlines over an inspected layer, or over its corrected copy."""
         here = [i for i, image in enumerate(self.images) if (self.copy_of(i) or image.ref()) is layer]
         curves = self.curves.by_image()
@@ -126,7 +123,7 @@ class ReviewLayers:
         reviewed.copy, self.corrected[layer] = weakref.ref(layer), corrected
         if reviewed.is_consensus:  # a new label set, which replaces no annotator's
             self.proposals.add(layer)
-            self._choices.design.opted_out.add(layer)
+            self._choices.design.made.add(layer)
         for name in PIXEL_EVENTS:
             getattr(layer.events, name).connect(self._strokes.start)
         strokes = weakref.ref(self._strokes)
@@ -293,32 +290,15 @@ def both_layers(review: Review, images: Sequence[ReviewedImage]) -> tuple[list[S
         features.loc[listed["index"].to_numpy(), "reasons"] = listed["reasons"].to_numpy()
         outlines = simplified([curve / source.scale for curve in ensemble.curves])
         highest = {MARK: {"highest score": score_limits(result)[1]}}
-        curves.append(_outline_layer(source, "inspected", outlines, features, RANKED, opacity=0.9, metadata=highest))
+        look = source.placement | {"face_color": "transparent", "edge_width": 0.5}
+        colored = {"edge_color": RANKED, "opacity": 0.9, "metadata": highest}
+        curves.append(outline_layer(f"{source.name} inspected", outlines, features, **look, **colored))
         fill_by_score(curves[-1])
         features, outlines = review.without_curve(image)
         if outlines:
-            unlisted[image] = _outline_layer(source, "without outline", outlines, features, OUTLINE)
+            name = f"{source.name} without outline"
+            unlisted[image] = outline_layer(name, outlines, features, **look, edge_color=OUTLINE)
     return curves, unlisted
-
-
-def _outline_layer(
-    source: Source, role: str, outlines: list[Real], features: pd.DataFrame, color: str, **options: Any
-) -> Shapes:
-    layer = Shapes(
-        outlines,
-        ndim=2,
-        shape_type="polygon",
-        name=f"{source.name} {role}",
-        features=features,
-        face_color="transparent",
-        edge_color=color,
-        edge_width=0.5,
-        **options,
-        **source.placement,
-    )
-    layer.editable = False
-    OWN.add(layer)
-    return layer
 
 
 def score_limits(result: Inspection) -> tuple[float, float]:

@@ -96,14 +96,13 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.is_preview_pending = False  #: whether a preview is pending, so that verdict and counts are out of date
         self.awaits_recipe: Callable[[], bool] = lambda: False  #: whether another recipe is about to be set
         self.features = FeatureCache()
-        self._other_preview_layers: weakref.WeakKeyDictionary[Layer, Image] = weakref.WeakKeyDictionary()
+        self._lines: dict[Ref, Image] = {}  # of each previewed image, which may be deleted before them
         self.previewer, self._removal_runner, self.converter = JobRunner(), JobRunner(), JobRunner()
         self._watched_image: Layer | None = None
         self._image_events: list[Any] = []  # connected
         self._previewed_recipe = choices.recipe
         self._to_hide: list[Ref] = []  # images that labels were made of
         self._created_layers: weakref.WeakKeyDictionary[Layer, list[weakref.ref[Layer]]] = weakref.WeakKeyDictionary()
-        self._preview_layer: Image | None = None
         self._previewed_samples: tuple[Refs, ...] = ()
         self._edit_events: list[Any] = []  # connected, of labels and shapes
         self._previewed_labels: list[str] = []  # and the fingerprints of these layers
@@ -259,47 +258,40 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def _on_progress_of_preview(self, step: Progress) -> None:
         if isinstance(step.result, Previewed):
-            ref, source, preview = step.result
-            if ref is None or ref() is self.image.chosen():
-                self._show_preview(preview)
-            else:
-                self._show_other_preview(ref, source, preview)
+            self._show_preview(*step.result)
 
     def _preview_job(self, source: Source, recipe: Outlines) -> JobSteps:
         """Preview the chosen image first, then the other images of the samples; then judge the quality of all."""
         while self._removal_runner.busy:  # removing the previous preview layers
             yield None
         samples, image = self._samples(), self.image.chosen()
-        shown = None if image is None else weakref.ref(image)
-        del image  # no strong references while images are segmented
+        if image is None:
+            return
+        shown, image = weakref.ref(image), None  # no strong references while images are segmented
         failed: list[Finding] = []
-        sources = self._other_sources([ref for side in samples for ref in side if ref != shown], recipe, failed)
-        yield from self._add_preview_layers(source, sources)
-        own = {} if shown is None else {shown: source}
-        self._contents = yield partial(contents_of, own | sources)
+        others = [ref for side in samples for ref in side if ref != shown]
+        sources = {shown: source} | self._other_sources(others, recipe, failed)
+        yield from self._add_preview_layers(sources)
+        self._contents = yield partial(contents_of, sources)
         self.contents_changed.emit()
         if recipe.method == "auto":  # resolve to one recipe for all images; the change starts a new preview
-            images = [one.data for one in (source, *sources.values()) if one.kind == "image"]
+            images = [one.data for one in sources.values() if one.kind == "image"]
             best = yield partial(best_recipe, images, recipe)
             self.choices.set(recipe=best)
             return
         if self.awaits_recipe():  # full previews of this one would delay the other, and be replaced at once
-            yield from self._draft_job(own | sources, recipe, shown)
+            yield from self._draft_job(sources, recipe)
             if self.awaits_recipe():
                 return
-        found: dict[Ref | None, tuple[Source, LabelImage]] = {}
-        everything = [(shown, source), *sources.items()]
-        outcomes = yield partial(report_previews, everything, recipe, self.features)
-        for (ref, one), outcome in zip(everything, outcomes, strict=True):
+        found: dict[Ref, tuple[Source, LabelImage]] = {}
+        outcomes = yield partial(report_previews, [*sources.items()], recipe, self.features)
+        for (ref, one), outcome in zip(sources.items(), outcomes, strict=True):
             if isinstance(outcome, Preview):
                 found[ref] = one, outcome.labels
                 continue
             failed.append(Finding(FAILED, one.name, True, f"{one.name}: {outcome}"))
-            if ref is not None and ref != shown:
-                self._remove_other_preview(ref)
-            else:
-                lines, self._preview_layer = self._preview_layer, None
-                self._remove_layer(lines)
+            self._remove_lines(ref)
+            if ref == shown:
                 self.preview, self.preview_error = None, f"⚠ {one.name}: {outcome}"
                 self.changed.emit()
         self.previewed.emit()
@@ -307,7 +299,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         beside += [found[shown]] if shown in found and not any(shown in own for own in samples) else []
         yield from self._judge(sides, recipe, beside, failed)
 
-    def _draft_job(self, sources: Mapping[Ref, Source], recipe: Outlines, shown: Ref | None) -> JobSteps:
+    def _draft_job(self, sources: Mapping[Ref, Source], recipe: Outlines) -> JobSteps:
         """Show drafts of the images that need to be segmented."""
         for ref, source in sources.items():
             if source.kind != "image" or ref in self._contents:
@@ -316,10 +308,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             factor = min(-(-max(rows, columns) // _DRAFT_PX), rows, columns)
             with suppress(ValueError):  # the full resolution says what is wrong
                 draft = yield partial(draft_of, source, recipe, factor)
-                if ref == shown:
-                    self._show_preview(draft)
-                else:
-                    self._show_other_preview(ref, source, draft)
+                self._show_preview(ref, source, draft)
 
     def preview_in_full(self) -> None:
         """Preview the present recipe in full, if this was left until another one would be set."""
@@ -352,9 +341,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.changed.emit()
 
     def _other_sources(self, others: Sequence[Ref], recipe: Outlines, failed: list[Finding]) -> dict[Ref, Source]:
-        """Return snapshots of these layers, add those that cannot be segmented to `failed`, and remove other lines."""
-        for gone in [layer for layer in self._other_preview_layers if weakref.ref(layer) not in others]:
-            self._remove_layer(self._other_preview_layers.pop(gone))
+        """Return snapshots of these layers, and add those that cannot be segmented to `failed`."""
         sources: dict[Ref, Source] = {}
         for ref in others:
             if (layer := ref()) is not None and layer in self.choices.layers:
@@ -362,46 +349,29 @@ class SegmentationTask(Task[list[Ensemble]]):
                     sources[ref] = source_of(layer, self.choices.dims).calibrated(recipe)
                 except ValueError as error:
                     failed.append(Finding(FAILED, layer.name, True, f"{layer.name}: {error}"))
-                    self._remove_other_preview(ref)
         return sources
 
-    def _add_preview_layers(self, source: Source, sources: Mapping[Ref, Source]) -> JobSteps:
-        """Add layers for the lines, before the worker starts, as both would compete for the interpreter."""
+    def _add_preview_layers(self, sources: Mapping[Ref, Source]) -> JobSteps:
+        """Add layers for the lines, before the worker starts, as both would compete for the interpreter.
+
+        Lines over other images are removed.
+        """
         layers = self.choices.layers
-        is_missing = self._preview_layer is None or self._preview_layer not in layers
-        missing = [
-            ref for ref in sources if (own := self._other_preview_layers.get(ref())) is None or own not in layers
-        ]
-        own = None  # no strong references while images are segmented
-        if not (missing or is_missing):
+        drawn = {ref for ref, lines in self._lines.items() if lines in layers}
+        missing = [ref for ref in sources if ref not in drawn]
+        gone = drawn - {*sources}
+        if not (missing or gone):
             return
-        with batched(self.choices.layers):
-            if is_missing:
-                self._preview_layer = self._set_preview_layer(None, _blank(source), source.placement)
-                yield None
+        with batched(layers):
+            for ref in gone:
+                self._remove_lines(ref)
             for ref in missing:
-                if (layer := ref()) is not None and layer in layers:
-                    other = sources[ref]
-                    lines = self._set_preview_layer(None, _blank(other), other.placement, above=layer)
-                    self._other_preview_layers[layer] = lines
-                    layer = lines = None
+                if (image := ref()) is not None and image in layers:
+                    self._draw(image, sources[ref], np.zeros(sources[ref].data.shape[:2], dtype=np.uint8))
+                    image = None
                     yield None
             self.layers_changed.emit()
             yield None
-
-    def _show_other_preview(self, ref: Ref, source: Source, preview: "Preview") -> None:
-        if (layer := ref()) is not None and layer in self.choices.layers:
-            lines = self._set_preview_layer(
-                self._other_preview_layers.get(layer), preview.lines, source.placement, above=layer
-            )
-            # napari lays out its grid again for each event.
-            if lines.visible != layer.visible:
-                lines.visible = layer.visible
-            self._other_preview_layers[layer] = lines
-
-    def _remove_other_preview(self, ref: Ref) -> None:
-        if (layer := ref()) is not None:
-            self._remove_layer(self._other_preview_layers.pop(layer, None))
 
     def cached_verdict(self) -> "Verdict":
         """Return the last verdict, even without a preview, if images and recipe are unchanged since."""
@@ -415,45 +385,42 @@ class SegmentationTask(Task[list[Ensemble]]):
         fingerprints = [fingerprint(layer, self.choices.dims) for layer in layers if layer is not None]
         return self.choices.recipe, samples, fingerprints
 
-    def _show_preview(self, preview: "Preview") -> None:
-        """Show the outlines over the image, in a layer that is reused by every preview."""
-        assert self.source is not None
-        self.preview, self.preview_error = preview, ""
-        self._preview_layer = self._set_preview_layer(self._preview_layer, preview.lines, self.source.placement)
-        self.changed.emit()
+    def _show_preview(self, ref: Ref, source: Source, preview: "Preview") -> None:
+        """Show the outlines over an image, in a layer that is reused by every preview of it."""
+        if (image := ref()) is None or image not in self.choices.layers:
+            return
+        lines = self._draw(image, source, preview.lines)
+        if lines.visible != image.visible:  # napari lays out its grid again for each event
+            lines.visible = image.visible
+        if image is self.image.chosen():
+            self.preview, self.preview_error = preview, ""
+            self.changed.emit()
 
-    def _set_preview_layer(
-        self,
-        lines: Image | None,
-        pixels: NDArray[np.uint8],
-        placement: Mapping[str, Any],
-        above: Layer | None = None,
-    ) -> Image:
-        """Return the layer of a preview's lines, created if missing: on top, or right above another layer.
+    def _draw(self, image: Layer, source: Source, pixels: NDArray[np.uint8]) -> Image:
+        """Return the layer of the lines over an image, created if missing: for the chosen image, on top of all.
 
-        A new layer above another is hidden until it has lines, as the first draw of several layers at once would block
-        the event loop for half a second; not among many layers, where showing one takes longer.
+        A new layer is hidden until it has lines, as the first draw of several layers at once would block the event loop
+        for half a second; not among many layers, where showing one takes longer.
         """
-        layers = self.choices.layers
+        layers, lines = self.choices.layers, self._lines.get(weakref.ref(image))
         if lines is not None and lines in layers:
-            for name, value in placement.items():
+            for name, value in source.placement.items():
                 if not np.array_equal(getattr(lines, name), value):
                     setattr(lines, name, value)
             lines.data = pixels
             return lines
         look = {"colormap": _COLORS, "contrast_limits": (0, 2), "blending": "translucent"}
-        shown = above is None or (above.visible and len(layers) > MANY_LAYERS)
-        lines = Image(pixels, name="segmentation preview", visible=shown, **look, **placement)
-        if above is not None:
-            name_after(lines, above, "preview")
+        shown = image.visible and len(layers) > MANY_LAYERS
+        lines = self._lines[weakref.ref(image)] = Image(pixels, visible=shown, **look, **source.placement)
+        name_after(lines, image, "preview")
         OWN.add(lines)
-        add_unselected(lines, layers, None if above is None else layers.index(above) + 1)
+        add_unselected(lines, layers, None if image is self.image.chosen() else layers.index(image) + 1)
         return lines
 
     @property
     def is_preview_drawn(self) -> bool:
         """Whether the outlines of the preview are in the viewer; not once layers were made of them."""
-        return self._preview_layer is not None and self._preview_layer in self.choices.layers
+        return any(lines in self.choices.layers for lines in self._lines.values())
 
     def _clear_preview(self) -> None:
         self._remove_preview_layers()
@@ -461,13 +428,8 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def _remove_preview_layers(self) -> None:
         self.previewer.cancel()
-        here = [
-            one
-            for one in (self._preview_layer, *self._other_preview_layers.values())
-            if one is not None and one in self.choices.layers
-        ]
-        self._preview_layer = None
-        self._other_preview_layers.clear()
+        here = [lines for lines in self._lines.values() if lines in self.choices.layers]
+        self._lines.clear()
         if here:
             alone = len(here) == 1
             self._removal_runner.begin(self._removal_job(here))
@@ -479,7 +441,9 @@ class SegmentationTask(Task[list[Ensemble]]):
         """Remove preview layers, one per event loop turn."""
         with batched(self.choices.layers):
             while lines:
-                self._remove_layer(lines.pop())
+                if (last := lines.pop()) in self.choices.layers:
+                    self.choices.layers.remove(last)
+                last = None
                 yield None
             self.layers_changed.emit()
             yield None
@@ -494,12 +458,13 @@ class SegmentationTask(Task[list[Ensemble]]):
         """Return the layers over an image: labels and outlines made from it and not compared, and its preview."""
         layers = self.choices.layers
         made = existing(self._created_layers.get(image, ()), layers)
-        lines = self._preview_layer if image is self.image.chosen() else self._other_preview_layers.get(image)
+        lines = self._lines.get(weakref.ref(image))
         compared = list(itertools.chain(*self.choices.design.sides())) if made else []
         own = [layer for layer in made if layer not in compared]
         return own if lines is None or lines not in layers else [*own, lines]
 
-    def _remove_layer(self, lines: Image | None) -> None:
+    def _remove_lines(self, image: Ref) -> None:
+        lines = self._lines.pop(image, None)
         if lines is not None and lines in self.choices.layers:
             self.choices.layers.remove(lines)
 
@@ -581,7 +546,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._created_layers[image] = [weakref.ref(outcome.labels), weakref.ref(outcome.curves)]
         for layer in (outcome.labels, outcome.curves):
             yield None
-            self.choices.design.opted_out.add(layer)  # not compared with their image, unless a group is entered
+            self.choices.design.made.add(layer)
             add_unselected(layer, self.choices.layers)
         self._previewed_samples = self._samples()
         self.result, self.run_inputs = outcome.ensembles, run_inputs
@@ -596,7 +561,6 @@ class SegmentationTask(Task[list[Ensemble]]):
         return partial(run_segmentation, source, recipe, pixels_of(image), placement_of(image), (rows, columns))
 
     def show_message(self, words: str, _: str = "") -> None:
-        """Show a message beside the result."""
         self.message = words
         self.changed.emit()
 
@@ -625,10 +589,6 @@ def _label_planes(pixels: NDArray[Any], classes_apart: bool) -> dict[str, NDArra
     else:
         planes = {"labels": label_plane(np.asarray(as_labels(pixels, insist=True)[0]))}
     return {name: np.asarray(plane).astype(np.int64) for name, plane in planes.items()}
-
-
-def _blank(source: Source) -> NDArray[np.uint8]:
-    return np.zeros(source.data.shape[:2], dtype=np.uint8)
 
 
 def grey_levels(source: Source) -> dict[str, Any]:
@@ -745,13 +705,13 @@ def verdict_on(
 class Previewed(NamedTuple):
     """A preview of a layer."""
 
-    ref: Ref | None  #: None if the layer was deleted meanwhile
+    ref: Ref
     source: Source
     preview: Preview
 
 
 def report_previews(
-    sources: Sequence[tuple[Ref | None, Source]], recipe: Outlines, features: FeatureCache
+    sources: Sequence[tuple[Ref, Source]], recipe: Outlines, features: FeatureCache
 ) -> list[Preview | ValueError]:
     """Return the full-resolution previews of images and labels, or why there are none; report each once it is ready.
 
@@ -762,7 +722,7 @@ def report_previews(
     for draft in drafts(first, recipe, features):
         report("segmenting", result=Previewed(ref, first, draft))
 
-    def outcome_of(one: tuple[Ref | None, Source]) -> Preview | ValueError:
+    def outcome_of(one: tuple[Ref, Source]) -> Preview | ValueError:
         try:
             return exact_preview(one[1], recipe, features)
         except ValueError as error:

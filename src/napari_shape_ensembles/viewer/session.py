@@ -14,7 +14,7 @@ from ..comparison.saved import COMPARISON, EXPERIMENT, REFERENCE
 from ..compiled import begin_compiling
 from ..io import load_settings
 from ..outlines.learned import FORMAT as MODEL
-from .checking import CheckingTask
+from .checking import CheckingTask, PositionCheck
 from .choices import Choices
 from .comparing import ENDING, ComparisonTask
 from .curves.image_cells import ImageCells
@@ -24,7 +24,6 @@ from .explaining import ExplanationTask
 from .inputs import file_errors_named
 from .inspecting import InspectionTask
 from .learning import LearningTask, ProposingTask
-from .position_check import PositionCheck
 from .referring import ReferenceTask
 from .segmenting import SegmentationTask
 from .sliders import SliderRanges
@@ -59,7 +58,7 @@ class Session:
         self.position = PositionCheck(self.comparison)
         self.referring = ReferenceTask(self.choices)
         self.design = self.choices.design
-        self.design_work = DesignWork(self.choices, self.design)
+        self.design_work = DesignWork(self.choices, self.comparison.divisions)
         self.image_cells = ImageCells(
             self.comparison, self.segmentation, self.learning, self.inspection, self.referring, self.design
         )
@@ -79,8 +78,7 @@ class Session:
 
     def _veil_curves(self) -> None:
         """Hide the curves of a result while the outlines of another recipe are previewed."""
-        shown = self.comparison.shown
-        then = None if shown is None else shown.run_inputs
+        then = self.comparison.inputs_shown
         is_other = then is not None and then.recipe != self.choices.recipe
         self.comparison.curves.veil(is_other and self.segmentation.is_preview_drawn)
 

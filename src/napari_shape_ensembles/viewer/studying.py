@@ -22,7 +22,7 @@ from ..studies.choices import CHOICES, COARSENING
 from ..studies.ranges import LANDSCAPE, SMOOTHING, numbers
 from .choices import Choices
 from .experimenting import titles_of_groups
-from .inputs import Excluded, LayersOfSides, Sources, trace_sides
+from .inputs import Excluded, LayersOfSides, Sources, labels_of, trace_sides
 from .task import CANCELLED, JobFunction, JobSteps, RunInputs, Task
 
 Study = TypeVar("Study", bound=DecisionLandscape | SmoothingStudy | ChoiceStudy)
@@ -76,7 +76,6 @@ class StudyTask(Task[Study]):
         """Return the function that does the study in a worker thread."""
 
     def work(self, sources: Sources, run_inputs: RunInputs) -> JobSteps:
-        """Do the study."""
         self._studied = run_inputs
         self.result = yield self.study_function(sources, run_inputs)
         self.run_inputs = run_inputs
@@ -88,7 +87,6 @@ class StudyTask(Task[Study]):
         return result is not None and bool(result.missing if isinstance(result, ChoiceStudy) else not result.complete)
 
     def _on_partial_result(self, step: Progress) -> None:
-        """Store a partial result."""
         if step.result is not None and step.result.done_something:
             self.result, self.run_inputs = step.result, self._studied
 
@@ -327,7 +325,7 @@ def smoothing_of(
     for source, labels in ((source, labels) for side, labels in zip(sources, found, strict=True) for source in side):
         report(f"segmenting {source.name}")
         try:
-            labels.append(source.data if source.kind == "labels" else recipe.labels(source.data))
+            labels.append(labels_of(source, recipe)[0])
         except ValueError as error:
             raise ValueError(f"{source.name}: {error}") from error
     a, b = ([labels > 0 for labels in side] if merge else side for side in found)

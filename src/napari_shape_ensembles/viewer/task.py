@@ -42,7 +42,7 @@ from .inputs import (
 
 Result = TypeVar("Result")
 JobFunction: TypeAlias = Callable[[], Any]
-JobSteps: TypeAlias = Generator[JobFunction | None, Any, None]
+JobSteps: TypeAlias = Generator[JobFunction | None, Any, Any]
 # What is done with the outcome of a secondary job: at once, or in turns.
 Steps: TypeAlias = Iterable[JobFunction | None] | None
 
@@ -229,6 +229,15 @@ class RunInputs:
     names: tuple[str, ...] = ()  #: names of the groups; empty if unknown
     titles: tuple[str, ...] = ()  #: names of the layers; empty before they are copied
 
+    @property
+    def refs(self) -> Refs:
+        """The layers of all groups."""
+        return tuple(itertools.chain(*self.layers))
+
+    def existing(self) -> list[Layer | None]:
+        """Return the layers of all groups, None for those that were deleted."""
+        return [ref() for ref in self.refs]
+
     def existing_sides(self) -> LayersOfSides | None:
         """Return the layers of two groups if all still exist."""
         a, b = (tuple(layer for ref in side if (layer := ref()) is not None) for side in self.layers)
@@ -345,7 +354,7 @@ class Task(JobRunner, ABC, Generic[Result]):
         copies: list[Source] = []
         fingerprints: list[str] = []
         planes: list[Plane] = []
-        for ref in itertools.chain(*run_inputs.layers):
+        for ref in run_inputs.refs:
             layer = ref()
             if layer is None:
                 raise ValueError("A layer was deleted before it was read: run again without it")
@@ -411,10 +420,10 @@ class Task(JobRunner, ABC, Generic[Result]):
         if not self.has_result or self.run_inputs is None:
             return self.has_result
         try:
-            now = set(itertools.chain(*self.current_inputs().layers))
+            now = set(self.current_inputs().refs)
         except ValueError:  # invalid choices
             return True
-        return bool(now) and now.issubset(itertools.chain(*self.run_inputs.layers))
+        return bool(now) and now.issubset(self.run_inputs.refs)
 
     def changed_since(self) -> list[str]:
         """Describe what has changed since the result was computed."""
@@ -426,17 +435,15 @@ class Task(JobRunner, ABC, Generic[Result]):
         except ValueError as error:  # invalid choices
             return [str(error)]
         if list(map(set, then.layers)) != list(map(set, now.layers)):
-            of_result = [ref() for ref in itertools.chain(*then.layers)]
-            gone = any(
-                layer is None or (isinstance(layer, Layer) and layer not in self.choices.layers) for layer in of_result
-            )
+            listed = self.choices.layers
+            gone = any(one is None or (isinstance(one, Layer) and one not in listed) for one in then.existing())
             return ["a layer was deleted" if gone else "other layers are chosen"]
-        before = dict(zip(itertools.chain(*then.layers), then.fingerprints, strict=True))
+        before = dict(zip(then.refs, then.fingerprints, strict=True))
         moved: set[weakref.ref[Layer]] = set()  # layers that show another plane, where other curves are excluded
-        for ref, plane in zip(itertools.chain(*then.layers), then.planes, strict=True):
+        for ref, plane in zip(then.refs, then.planes, strict=True):
             if (layer := ref()) is not None and plane_of(layer, self.choices.dims) != plane:
                 moved.add(ref)
-        for ref in itertools.chain(*now.layers):
+        for ref in now.refs:
             layer = ref()
             if layer is not None and fingerprint(layer, self.choices.dims) != before[ref]:
                 of_stack = isinstance(layer, Layer) and layer.ndim > 2
@@ -448,7 +455,7 @@ class Task(JobRunner, ABC, Generic[Result]):
                     one, other = (_shown(declared, value) for value in pair)
                     words.append(f"{name.replace('_', ' ')} was {one} and is {other}")
         left_out = [
-            {ref: ids for ref, ids in zip(itertools.chain(*one.layers), one.excluded, strict=True) if ref not in moved}
+            {ref: ids for ref, ids in zip(one.refs, one.excluded, strict=True) if ref not in moved}
             for one in (then, now)
         ]
         words += ["the choice of excluded curves was changed"] if left_out[0] != left_out[1] else []
@@ -463,7 +470,7 @@ class Task(JobRunner, ABC, Generic[Result]):
         for event in self._watched_events:
             event.disconnect(self._change_debouncer.start)
         self._active = True
-        refs = () if self.run_inputs is None else itertools.chain(*self.run_inputs.layers)
+        refs = () if self.run_inputs is None else self.run_inputs.refs
         layers = dict.fromkeys(layer for ref in refs if isinstance(layer := ref(), Layer))
         dims = self.choices.dims.events
         self._watched_events = [dims.point, dims.order] if layers else []

@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QFrame, QLabel, QWidget
 
 from .debouncing import Debouncer
 from .page_status import STEPS
-from .panels.widgets import button, column, row, wrapped_label
+from .panels.widgets import WrappedLabel, button, column, row
 from .session import Session
 
 _WIDTH, _GAP = 300, 16  # pixels
@@ -41,7 +41,7 @@ class Tour(QFrame):
         self.setAutoFillBackground(True)
         self.setFixedWidth(_WIDTH)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.title, self.text, self.count = QLabel(), wrapped_label(), QLabel()
+        self.title, self.text, self.count = QLabel(), WrappedLabel(), QLabel()
         font = self.title.font()
         font.setBold(True)
         self.title.setFont(font)
@@ -125,6 +125,5 @@ class Tour(QFrame):
             super().keyPressEvent(event)
 
     def closeEvent(self, event: QEvent) -> None:
-        """Delete the widget."""
         super().closeEvent(event)
         self.deleteLater()

@@ -192,7 +192,7 @@ def test_the_button_requests_the_selected_curve(explorer, qtbot):
 
 def test_an_explanation_fills_each_tab_when_it_is_shown_and_selects_the_most_different_mode(panel, explanation):
     top = explanation.modes.by_relevance(explanation.comparison.settings.significance)[0]
-    assert panel.isEnabled()
+    assert not panel.isHidden()
     assert panel.table.mode() is None
     assert typical(panel.gallery) == [[], []]
     panel.setCurrentIndex(1)
@@ -289,7 +289,7 @@ def test_the_picture_stays_at_the_chosen_sentence_when_the_sentences_are_updated
     panel.show_explanation(many)
     qtbot.mouseClick(panel.sentences.labels[1], Qt.MouseButton.LeftButton)
     changed = with_names(replace(many.comparison, row_depends_on_archetype=True))
-    panel.update_sentences(replace(many, comparison=changed))
+    panel.show_explanation(replace(many, comparison=changed))
     assert "average elongation" in panel.picture.title
 
 
@@ -311,19 +311,21 @@ def test_choosing_a_mode_draws_it_and_emits_a_signal(panel, qtbot):
     assert [outline.dashed for outline in panel.mode_canvas.outlines] == [True, False, False]
 
 
-def test_a_cleared_panel_is_empty(panel):
+def test_a_panel_without_an_explanation_is_hidden_and_shows_the_next_one(panel, many, explanation):
     for tab in range(panel.count()):
         panel.setCurrentIndex(tab)
-    panel.clear_explanation()
-    assert not panel.isEnabled()
-    assert panel.table.rowCount() == 0
-    assert panel.sentences.text() == panel.others.text() == panel.mode_sentence.text() == ""
-    assert not panel.further.isVisibleTo(panel)
-    assert not panel.picture.isVisibleTo(panel)
-    assert typical(panel.gallery) == [[], []]
+    panel.show_explanation(None)
+    assert panel.isHidden()
+    assert not panel.animation.isActive()
     panel.kind.setCurrentIndex(1)
-    assert typical(panel.gallery) == [[], []]
-    assert not panel.grab().isNull()
+    for one in (many, explanation):
+        panel.show_explanation(one)
+        assert not panel.isHidden()
+        for tab in range(panel.count()):
+            panel.setCurrentIndex(tab)
+        assert panel.table.rowCount() == len(one.modes)
+        rows = [button.row for button in panel.gallery.buttons]
+        assert max(rows) < len(one.comparison.a) + len(one.comparison.b)
 
 
 def test_a_narrow_table_moves_columns_to_the_text_below(shown, panel):

@@ -49,8 +49,8 @@ class CanvasOverlays:
         camera = comparison.choices.viewer.scene.camera
         for event in (camera.events.center, camera.events.zoom):
             event.connect(self._on_camera_moved)
-        comparison.choices.layers.events.connect(self._on_layers_changed)
-        comparison.side_by_side.arranged.connect(self._on_layers_changed, check_nargs=False)
+        comparison.choices.layers.events.connect(self._captions_debouncer.request)
+        comparison.side_by_side.arranged.connect(self._captions_debouncer.request, check_nargs=False)
         self._card_debouncer = Debouncer(self.show_card)
 
     def fly_to(self, row: int) -> None:
@@ -74,7 +74,6 @@ class CanvasOverlays:
         return QPoint(round(left + width / 2), round(top + height / 2)), min(width, height) / _VIEW_EXTENT
 
     def schedule_card(self) -> None:
-        """Schedule the card of the selected curve, after pending events."""
         self._card_debouncer.start()
 
     def show_card(self) -> None:
@@ -113,11 +112,6 @@ class CanvasOverlays:
             self.line = None if canvas is None else self._deleted_with_page(LassoLine(canvas))
         if self.line is not None:
             self.line.draw(drawing)
-
-    def _on_layers_changed(self, _: object = None) -> None:
-        """Schedule an update of the captions: layer lists emit many events."""
-        if not self._captions_debouncer.pending:
-            self._captions_debouncer.start()
 
     def _on_camera_moved(self, _: object = None) -> None:
         for part in (self.outlines, self.captions):
@@ -160,7 +154,6 @@ class CanvasOverlays:
         return enclosing(page, QMainWindow) if page is not None and isalive(page) else None
 
     def _canvas(self) -> QWidget | None:
-        """Return the canvas of the window of the page."""
         window = self._window()
         return None if window is None else canvas_of(window)
 
@@ -320,7 +313,6 @@ class FloatingCard(QFrame):
         self._comparison.selection.pick([])
 
     def show_selected(self) -> None:
-        """Show the selected curves of the result, and whether they are excluded."""
         comparison = self._comparison
         if comparison.result is not None:
             self.card.show_curve(comparison.result, comparison.selection.rows, comparison.excluded_rows())

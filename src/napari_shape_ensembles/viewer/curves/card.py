@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 from qtpy.QtCore import QSize
 from qtpy.QtGui import QResizeEvent
-from qtpy.QtWidgets import QGridLayout
+from qtpy.QtWidgets import QGridLayout, QInputDialog, QMenu, QWidget
 
 from ..._types import Index
 from ...comparison import Comparison
@@ -13,19 +13,50 @@ from ...comparison.answer import titles_of
 from ...comparison.colorings import COLORINGS, with_names
 from ...explanation.single_curves import aligned, mean_outline, nearest_curves
 from ...outlines.units import UNIT_SYMBOLS
-from ...words import shortened_apart
+from ...words import counted, shortened_apart
 from ..layers import CurveSelection
 from ..panels.shape_canvas import SIDE_MARKS, OutlineButtons, ShapeCanvas, StyledOutline, radius
-from ..panels.widgets import clear_layout, column, menu_button, wrapped_label
-from .selection_menu import SelectionMenu
+from ..panels.widgets import WrappedLabel, clear_layout, column, menu_button
 
 _NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
 _MAX_NAME_LETTERS = 80
+_DEFAULT_GROUP = "selected"
 _SHORT_LABELS = {
     "distance_from_mean": "distance from the mean",
     "equivalent_diameter": "diameter",
     "circularity": "circularity",
 }
+
+
+class SelectionMenu(QMenu):
+    """What can be done with all selected curves at once, whether selected by lasso, in the gallery or in the table."""
+
+    def __init__(self, selection: CurveSelection, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._selection = selection
+        self.setToolTipsVisible(True)
+        self.leave_out = self.addAction("")
+        self.leave_out.setToolTip("From the next run, or include them again; no image is changed")
+        self.group = self.addAction("&Put into a group …")
+        self.group.setToolTip("A sample of its own in the table of images, to be compared; undone by one click")
+        self.side_by_side = self.addAction("&Open side by side")
+        self.side_by_side.setToolTip("Their pictures with their outlines, at one scale, in the window Curves")
+        self.leave_out.triggered.connect(lambda: selection.leave_out_requested.emit())
+        self.group.triggered.connect(self._ask_for_group)
+        self.side_by_side.triggered.connect(lambda: selection.side_by_side_requested.emit())
+        self.update_entries(all_excluded=False)
+
+    def update_entries(self, *, all_excluded: bool) -> None:
+        """Update the entries for the curves that are selected; whether all of these are excluded already."""
+        for entry in self.actions():
+            entry.setEnabled(len(self._selection.rows) > 0)
+        self.leave_out.setText("&Include again" if all_excluded else "&Leave out")
+
+    def _ask_for_group(self) -> None:
+        words = f"Group of the {counted(len(self._selection.rows), 'selected curve')}:"
+        name, accepted = QInputDialog.getText(self.parentWidget(), "Put into a group", words, text=_DEFAULT_GROUP)
+        if accepted and name.strip():
+            self._selection.group_requested.emit(name)
 
 
 class CurveCard(OutlineButtons):
@@ -35,7 +66,7 @@ class CurveCard(OutlineButtons):
         super().__init__()
         self.row = -1
         self._brief = brief  # few measurements, no neighbors
-        self.numbers = wrapped_label(rich=True)
+        self.numbers = WrappedLabel(rich=True)
         self.outline = ShapeCanvas()
         self.outline.setMinimumSize(120, 90 if brief else 140)
         if brief:
@@ -46,7 +77,7 @@ class CurveCard(OutlineButtons):
         self.actions.setMenu(self.menu)
         self._nearest = QGridLayout()
         self._nearest.setHorizontalSpacing(_GAP)
-        self._legend = wrapped_label()
+        self._legend = WrappedLabel()
         # On a small screen, only the upper part is in view: what is done with the curve, and how it looks.
         parts = self.actions, self.outline, self.numbers, self._legend, self._nearest
         column(*parts, page=self, margins=(9, 9, 9, 9)).layout().addStretch(1)

@@ -15,7 +15,7 @@ from ..inputs import Source, own_ids, source_of
 from ..overlap import image_below
 from ..panels.fonts import NamedLine
 from ..panels.shape_canvas import SIDE_MARKS, OutlineButtons, radius
-from ..panels.widgets import clear_layout, column, tip, wrapped_label
+from ..panels.widgets import WrappedLabel, clear_layout, column, tip
 
 _HINT = "Select curves, and choose Open side by side in their menu."
 MAX_SHOWN = 60  #: maximum number of curves shown
@@ -30,7 +30,7 @@ class CurveCrops(OutlineButtons):
 
     def __init__(self) -> None:
         super().__init__()
-        self.heading = wrapped_label(_HINT)
+        self.heading = WrappedLabel(_HINT)
         self._grid = QGridLayout()
         column(self.heading, self._grid, page=self, margins=(9, 9, 9, 9)).layout().addStretch(1)
         self._grid.setColumnStretch(_COLUMNS, 1)
@@ -102,7 +102,7 @@ class Picture:
 def picture_of(comparison: ComparisonTask, source: Source, side: int, place: int) -> Picture | None:
     """Return the picture of an image of the result; of labels, the image below them, None if there is none."""
     pixels = source.data if source.kind == "image" else None
-    run_inputs, choices = None if comparison.shown is None else comparison.shown.run_inputs, comparison.choices
+    run_inputs, choices = comparison.inputs_shown, comparison.choices
     layer = None if run_inputs is None else run_inputs.layers[side][place]()
     is_over = source.kind == "labels" and layer is not None and layer in choices.layers
     if is_over and (below := image_below(layer, choices.layers, choices)) is not None:
@@ -117,5 +117,4 @@ def picture_of(comparison: ComparisonTask, source: Source, side: int, place: int
 
 
 def _middle(curve: Real) -> Real:
-    """Return the middle of a curve's bounding box."""
     return (curve.min(axis=0) + curve.max(axis=0)) / 2

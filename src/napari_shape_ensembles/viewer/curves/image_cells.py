@@ -98,7 +98,7 @@ class ImageCells:
         """Return side, image and curves of each image of the result, then of each chosen one that is not in it."""
         comparison, layers = self._comparison, self._choices.layers
         curves, found = comparison.curves.by_image(), list[tuple[str, Layer | None, CurveLayer | None]]()
-        run_inputs = None if comparison.shown is None else comparison.shown.run_inputs
+        run_inputs = comparison.inputs_shown
         if run_inputs is not None:
             refs = [(side, ref) for side, own in zip("AB", run_inputs.layers, strict=True) for ref in own]
             over = curves if len(curves) == len(refs) else [None for _ in refs]
@@ -116,9 +116,9 @@ class ImageCells:
         return found + [(side, layer, None) for side, own in sides for layer in own if layer not in known]
 
     def _layers_over(self, image: Layer) -> list[Layer]:
-        tasks = self._segmentation, self._group_images, self._inspection, self._referring
+        owners = self._segmentation, self._group_images, self._inspection.layers, self._referring
         examples = [painted for annotated, painted in self._learning.examples() if annotated is image]
-        return [*(layer for task in tasks for layer in task.layers_over(image)), *examples]
+        return [*(layer for owner in owners for layer in owner.layers_over(image)), *examples]
 
     def _parts_over(self, image: Layer | None) -> list[Layer]:
         """Return parts of an image of the result, as of selected outlines, which replace it in the next run."""

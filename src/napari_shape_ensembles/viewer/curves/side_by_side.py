@@ -262,7 +262,6 @@ class SideBySide:
                     setattr(self._grid, name, value)
 
     def _new_spacer(self, image: Layer) -> Layer:
-        """Add a spacer."""
         spacer = Points(ndim=image.ndim, scale=image.scale, units=image.units, name="spacer", visible=False)
         OWN.add(spacer)
         self._spacers.append(weakref.ref(spacer))
@@ -283,7 +282,6 @@ class SideBySide:
         reordered(value=self._layers)
 
     def schedule_arrange(self, _: object = None) -> None:
-        """Schedule a new arrangement."""
         if self.on:
             self._arrange_debouncer.start()
 

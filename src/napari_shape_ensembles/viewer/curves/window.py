@@ -183,7 +183,6 @@ class CurveWindow:
         frame.raise_()
 
     def open_side_by_side(self) -> None:
-        """Open the window with the selected curves side by side."""
         self.open()
         if (explorer := self.explorer) is not None:
             explorer.open_side_by_side()

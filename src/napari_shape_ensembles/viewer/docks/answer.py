@@ -2,7 +2,6 @@
 
 from functools import partial
 from html import escape
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +22,15 @@ from ..panels.verdict import VerdictPanel
 from ..panels.widgets import (
     Notice,
     Section,
+    WrappedLabel,
     button,
     column,
+    division_notice,
     excluded_notice,
     menu_button,
-    picked_group_notice,
     row,
     scrolling,
     tip,
-    wrapped_label,
 )
 from ..report import script_of, text_of
 from ..session import Session
@@ -54,10 +53,10 @@ class AnswerPage(TaskPage):
         super().__init__(
             napari_viewer,
             task,
+            "Co&mpare",
             run="Segment, trace and compare the groups",
             run_again="Compare the images as they are now",
         )
-        self.run_button.setText("Co&mpare")
         self.explanation = session.explanation
         self.groups: GroupsPanel | None = None  #: the part about all groups, created when there are several
         self._place_of_groups = column()
@@ -68,12 +67,12 @@ class AnswerPage(TaskPage):
         tooltip = "Open any file of the bench, or save the settings"
         self.files = menu_button("Ope&n …", tooltip, self.dialogs.settings_entries())
         results = self.results = ResultsPanel(self.dialogs.result_entries())
-        self.picked_group = picked_group_notice()
+        self.divided = division_notice()
         self.excluded, self.recover_notice = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.suspects = Notice(
             "Leave out", "Exclude these outlines of all images, found without regard to groups or answer", rich=True
         )
-        self.checks = wrapped_label()
+        self.checks = WrappedLabel()
         self.missing_images = Notice("Find …", "Choose the folder of the images; they are recognized by content")
         self.redraw = Notice("Show again", "Add the curves of this result to the viewer again")
         self.faults = Notice("Answer anyway", "The outlines have been checked and are correct: show the result")
@@ -93,7 +92,7 @@ class AnswerPage(TaskPage):
         self.findings = self.verdict, self.verdict.tested, self.checks, results.table, results.tests, results.details
         self.recipe = ChoicesLine(self, "recipe")
         self.settings = Section("Settings", column(row(self.files), self.recipe, self.settings_form))
-        notices = self.recover_notice, self.missing_images, self.excluded, self.picked_group, self.redraw, self.faults
+        notices = self.recover_notice, self.missing_images, self.excluded, self.divided, self.redraw, self.faults
         state = self.reason, self.step, self.progress, self.stale, *notices
         # Messages about files stay visible, outside of collapsed sections and even without a result.
         self.pair = PairChoice(self)
@@ -115,7 +114,7 @@ class AnswerPage(TaskPage):
         self.suspects.label.linkActivated.connect(self._inspect_suspects)
         self.suspects.button.clicked.connect(session.checking.leave_out)
         self.excluded.button.clicked.connect(session.choices.exclusions.clear)
-        self.picked_group.button.clicked.connect(task.undo_group)
+        self.divided.button.clicked.connect(task.divisions.undo)
         self.link(task.selection.side_by_side_requested, self.curve_window.open_side_by_side)
         self.link(task.selection.changed, self._mark_selected)
         self.recover_notice.button.clicked.connect(task.recover)
@@ -132,7 +131,6 @@ class AnswerPage(TaskPage):
         self.attach()
 
     def show_settings(self) -> None:
-        """Unfold and show the form."""
         self.scroll.scroll_to(self.settings)
 
     def _show_reference(self) -> None:
@@ -153,7 +151,7 @@ class AnswerPage(TaskPage):
         result = None if task.running else task.result
         count, kept = sum(map(len, task.current_inputs().excluded)), task.recoverable
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
-        self.picked_group.set_message(task.group_words())
+        self.divided.set_message(task.divisions.sentence())
         names = "" if kept is None else kept.title
         self.recover_notice.set_message(f"↶ The previous result ({names}) was not saved." if names else "")
         gone = [] if task.missing_images is None else task.missing_images[1]
@@ -230,8 +228,8 @@ class AnswerPage(TaskPage):
 
     def _inspect_suspects(self, title: str) -> None:
         """Show the page *Inspect*, and inspect the image with the most suspects."""
-        session, shown = self.session, self.comparison.shown
-        refs = [] if shown is None or shown.run_inputs is None else [*chain(*shown.run_inputs.layers)]
+        session, then = self.session, self.comparison.inputs_shown
+        refs = () if then is None else then.refs
         counts = {ref: len(own) for ref, own in zip(refs, session.checking.suspects, strict=False)}
         layer = None if not counts else max(counts, key=lambda ref: counts[ref])()
         self.request_page(title)
@@ -239,7 +237,6 @@ class AnswerPage(TaskPage):
             session.inspection.inspect(layer if isinstance(layer, Layer) else None)
 
     def _show_curve(self, row: int) -> None:
-        """Select a curve in all views, and move the camera to it."""
         if self.result is not None:
             self.comparison.selection.select_and_center([row])
 
@@ -248,7 +245,6 @@ class AnswerPage(TaskPage):
         self.verdict.picture.mark(self.comparison.selection.rows)
 
     def show_note(self, words: str) -> None:
-        """Show progress messages below the result's buttons."""
         self.results.show_note(words)
 
     def explain(self) -> None:

@@ -19,7 +19,7 @@ from ..choices import PLUGIN
 from ..close_confirmation import CloseConfirmation
 from ..debouncing import Debouncer
 from ..form import Form, in_words
-from ..panels.widgets import NarrowList, Notice, WrappedLabel, button, row, run_keys, wrapped_label
+from ..panels.widgets import NarrowList, Notice, WrappedLabel, button, row, run_keys
 from ..session import Session
 from ..task import Task
 
@@ -124,12 +124,12 @@ class TaskPage(Page):
 
     finished = Signal()  #: the task has completed, failed or been cancelled
 
-    def __init__(self, viewer: ViewerModel, task: Task[Any], *, run: str, run_again: str) -> None:
+    def __init__(self, viewer: ViewerModel, task: Task[Any], name: str = "&Run", *, run: str, run_again: str) -> None:
         super().__init__(Session.of(viewer), task)
         self.viewer, self.task = viewer, task
-        self.run_button = button("&Run", f"{run} (Enter)")
+        self.run_button = button(name, f"{run} (Enter)")
         self.cancel_button = button("Cancel", "Stop; layers and results are kept (Esc)")
-        self.reason, self.step = wrapped_label(), wrapped_label()
+        self.reason, self.step = WrappedLabel(), WrappedLabel()
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.stale = Notice("Run a&gain", run_again, rich=True)
@@ -137,42 +137,43 @@ class TaskPage(Page):
         self.stale.button.clicked.connect(self.run_again)
         self.cancel_button.clicked.connect(self.cancel)
         self._cancel_shortcut = run_keys(self, self._on_enter, self.cancel)
-        self._forms: dict[str, Form[Any]] = {}
-        self._shown_values: dict[str, Any] = {}  # values last set on the forms
+        self._form: tuple[Form[Any], str] | None = None  # the form of the page, and what it is bound to
+        self._shown_value: Any = None  # last set on the form
         self._was_busy = False
         self._interrupted: QWidget | None = None  # the control that *Cancel* took the focus from
         self.findings: tuple[QWidget, ...] = ()  #: what states the result, gray while it is out of date
-        self._invalid_reason = ""  # why the values of the forms are invalid
+        self._invalid_reason = ""  # why the values of the form are invalid
         self.link(self.session.choices.changed, self._show_choices)
         self.link(task.changed, self.show_state)
         self.link(task.progressed, self.show_progress)
 
     def bind(self, form: Form[Any], name: Literal["recipe", "settings"]) -> None:
         """Bind a form to the recipe or the settings, which all pages share, in both directions."""
-        form.changed.connect(self._store_form_values)
-        self._forms[name] = form
+        form.changed.connect(self._store_value)
+        self._form = form, name
 
-    def _store_form_values(self) -> None:
-        """Store the values of the forms in the session; invalid combinations are not stored, and disable Run."""
-        said, self._invalid_reason = self._invalid_reason, ""
-        for name, form in self._forms.items():
-            try:
-                self.session.choices.set(**{name: form.value})
-            except ValueError as error:
-                self._invalid_reason = self._invalid_reason or str(error)
+    def _store_value(self) -> None:
+        """Store the value of the form in the session; an invalid combination is not stored, and disables Run."""
+        assert self._form is not None
+        (form, name), said, self._invalid_reason = self._form, self._invalid_reason, ""
+        try:
+            self.session.choices.set(**{name: form.value})
+        except ValueError as error:
+            self._invalid_reason = str(error)
         if said or self._invalid_reason:
             self.show_state()
 
     def _show_choices(self) -> None:
-        for name, form in self._forms.items():
-            chosen = getattr(self.session.choices, name)
-            if chosen is not self._shown_values.get(name):  # do not overwrite incomplete input
-                self._shown_values[name] = form.value = chosen
+        if self._form is None:
+            return
+        form, name = self._form
+        chosen = getattr(self.session.choices, name)
+        if chosen is not self._shown_value:  # do not overwrite incomplete input
+            self._shown_value = form.value = chosen
         if self._invalid_reason:
-            self._store_form_values()
+            self._store_value()
 
     def buttons(self, *more: QWidget) -> QHBoxLayout:
-        """Return a row of Run, Cancel and further widgets."""
         return row(self.run_button, self.cancel_button, *more, grows=self.run_button)
 
     @abstractmethod
@@ -181,7 +182,6 @@ class TaskPage(Page):
 
     @property
     def result(self) -> Any:
-        """The result shown, or None."""
         return self.task.result
 
     @property
@@ -190,11 +190,10 @@ class TaskPage(Page):
 
     @property
     def state(self) -> str:
-        """State of the task: empty, ready, running, done, stale or error."""
         return self.task.state
 
     def run(self) -> None:
-        """Run the task in the background, unless the values of the forms are invalid."""
+        """Run the task in the background, unless the values of the form are invalid."""
         if not self._invalid_reason:
             self.task.run()
 
@@ -290,7 +289,6 @@ class ChoicesLine(WrappedLabel):
         page.follow(self._choices.changed, self.show_choices)
 
     def show_choices(self) -> None:
-        """Show the current choices."""
         lines = []
         for part in self._parts:
             words = escape(in_words(getattr(self._choices, part)))

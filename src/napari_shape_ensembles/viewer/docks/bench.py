@@ -28,7 +28,7 @@ from ..choices import PLUGIN
 from ..curves.canvas_overlays import CanvasOverlays
 from ..debouncing import Debouncer
 from ..page_status import STATES, STATUS_OF, STEPS, PageStatus
-from ..panels.widgets import FOCUS, SteadyTabs, button, column, tip, wrapped_label
+from ..panels.widgets import FOCUS, SteadyTabs, WrappedLabel, button, column, tip
 from ..session import Session
 from ..tour import Tour
 from .answer import AnswerPage
@@ -97,7 +97,7 @@ class Bench(Page):
         heads.setSpacing(2)
         for heading in self.headings.values():
             heads.addWidget(heading, 1)
-        self.reason = wrapped_label()
+        self.reason = WrappedLabel()
         column(heads, self.stack, self.reason, self.next, page=self, margins=(4, 4, 4, 4), grows=self.stack)
         self._headings_debouncer = Debouncer(self.update_headings, _DEBOUNCE_MS)
         choices, design, comparison = session.choices, session.design, session.comparison
@@ -111,9 +111,9 @@ class Bench(Page):
         for name, heading in self.headings.items():
             for signal in (*news[name], choices.changed, design.changed):
                 self.link(signal, heading.set_due)
-            heading.due.connect(self._schedule_headings)
+            heading.due.connect(self._headings_debouncer.request)
         self.canvas_overlays = CanvasOverlays(self, session.comparison)
-        self.add_close_handler(partial(_stop_automation, session))
+        self.add_close_handler(partial(_automate, session, False))
         selection = session.comparison.selection
         self.link(selection.changed, self.canvas_overlays.schedule_card)
         self.link(choices.exclusions.changed, self.canvas_overlays.update_card)
@@ -124,15 +124,10 @@ class Bench(Page):
         self.attach()
         self.show_page(0)
 
-    def _schedule_headings(self) -> None:
-        if not self._headings_debouncer.pending:
-            self._headings_debouncer.start()
-
     # The pages.
 
     @property
     def step(self) -> str:
-        """The step whose page is shown."""
         return STEPS[self.stack.currentIndex()]
 
     def page(self, name: str) -> QWidget:
@@ -211,7 +206,6 @@ class Bench(Page):
             answer.scroll.verticalScrollBar().setValue(0)  # progress is shown at its top
 
     def show_answer(self) -> None:
-        """Show the page *Answer*."""
         self.show_page(STEPS.index("Answer"))
 
     def show_part(self, title: str) -> None:
@@ -274,7 +268,6 @@ class Bench(Page):
             main.tabifyDockWidget(frame, dock)
 
     def update_headings(self) -> None:
-        """Update the headings of the steps whose state may have changed."""
         for name, heading in self.headings.items():
             if heading.is_due:
                 heading.show_status(STATUS_OF[name](self.session))
@@ -282,7 +275,7 @@ class Bench(Page):
 
     def sync_with_session(self) -> None:
         """Take over the canvas, and update the headings."""
-        _start_automation(self.session)
+        _automate(self.session, True)
         for heading in self.headings.values():
             heading.set_due()
 
@@ -302,22 +295,14 @@ class Bench(Page):
         return True
 
 
-def _start_automation(session: Session) -> None:
-    """Show all images side by side, and explain results automatically."""
-    session.comparison.arrange(True, captioned=True)
-    session.explanation.set_automatic(True)
-    session.checking.set_automatic(True)
-
-
-def _stop_automation(session: Session) -> None:
-    """Restore the canvas, and end the automatic tasks."""
-    session.comparison.arrange(False)
-    session.explanation.set_automatic(False)
-    session.checking.set_automatic(False)
+def _automate(session: Session, on: bool) -> None:
+    """Show all images side by side, explain and check results automatically; or restore the canvas, and end that."""
+    session.comparison.arrange(on, captioned=True)
+    session.explanation.set_automatic(on)
+    session.checking.set_automatic(on)
 
 
 def _end_tour(ref: "weakref.ref[Tour]") -> None:
-    """Close a tour, if it still exists."""
     if (tour := ref()) is not None and isalive(tour):
         tour.close()
 
@@ -417,7 +402,6 @@ class TabbedPage(SteadyTabs):
         return self.widget(place).layout().itemAt(0).widget()
 
     def new_instance(self) -> QWidget:
-        """Return a new instance of the current tab's widget."""
         return self._parts[self.currentIndex()](self._viewer)
 
     def _create_tab(self, place: int) -> None:

@@ -14,11 +14,11 @@ from ..panels.widgets import (
     NarrowList,
     PickTable,
     Section,
+    WrappedLabel,
     column,
     menu_button,
     row,
     with_visible_check_boxes,
-    wrapped_label,
 )
 from .base import Page
 
@@ -36,7 +36,7 @@ class GroupsPanel(QWidget):
         self._comparison = page.session.comparison
         self._drawn: object = None
         self._figures: Mapping[str, Any] = {}
-        self.sentences, self.contrasts, self.notes = wrapped_label(), wrapped_label(), wrapped_label()
+        self.sentences, self.contrasts, self.notes = WrappedLabel(), WrappedLabel(), WrappedLabel()
         font = self.sentences.font()
         font.setBold(True)
         self.sentences.setFont(font)
@@ -66,11 +66,11 @@ class GroupsPanel(QWidget):
         self.requested = Section(
             "Covariates and interactions",
             column(
-                wrapped_label("Adjust groups and trends for:"),
+                WrappedLabel("Adjust groups and trends for:"),
                 self.given,
-                wrapped_label("Interactions (the effect of one depends on the other):"),
+                WrappedLabel("Interactions (the effect of one depends on the other):"),
                 self.interactions,
-                wrapped_label("A trend is tested for every numeric column."),
+                WrappedLabel("A trend is tested for every numeric column."),
             ),
         )
         for ticked, name in ((self.given, "Adjusted for"), (self.interactions, "Interactions")):

@@ -40,7 +40,7 @@ from ...comparison.design import GROUP, IMAGE
 from ...io.calibration import Calibration, read_calibration
 from ...outlines.units import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
-from ...words import counted
+from ...words import counted, listed
 from ..debouncing import Debouncer
 from ..design_files import path_of
 from ..designing import Row
@@ -54,14 +54,14 @@ from ..panels.widgets import (
     Entries,
     Notice,
     Section,
+    WrappedLabel,
     button,
     column,
+    division_notice,
     menu_button,
-    picked_group_notice,
     row,
     scrolling,
     tip,
-    wrapped_label,
 )
 from ..segmenting import content_of_objects
 from ..session import Session
@@ -116,7 +116,7 @@ class ImagesPage(Page):
         self.table.pasted.connect(self._paste)
         self.table.layers_dropped.connect(self._group_with)
         self.tour = button("Take a to&ur", "Walk through the five pages with a sample pair, in two minutes")
-        self.tour.clicked.connect(self._request_tour)
+        self.tour.clicked.connect(self.tour_requested)
         self.dialogs = Dialogs(self, self.session, self.session.design_work.post_message)
         self.split = button(
             "Spl&it into …", "Make rows from the planes, regions, classes or kinds of objects of one image"
@@ -131,19 +131,17 @@ class ImagesPage(Page):
             "A&dd column …": (self._add, "Add a covariate, such as dose or day; numbers are tested as a trend"),
         }
         judged: Entries = {"Compare with a &reference …": (self.dialogs.open, "Judge each image by a saved reference")}
-        tour = {"&Take a tour": (self._request_tour, "Walk through the five pages")}
+        tour = {"&Take a tour": (self.tour_requested.emit, "Walk through the five pages")}
         tooltip = "Fill the table from names or a file, save it, swap the first two groups, add a column; take a tour"
         self.table_menu = menu_button("Ta&ble", tooltip, {**own, **self.dialogs.table_entries(), **judged, **tour})
-        self.reason, self.warnings, self.message = wrapped_label(), wrapped_label(), wrapped_label()
+        self.reason, self.warnings, self.message = WrappedLabel(), WrappedLabel(), WrappedLabel()
         self.warnings.hide()  # until there is one: an empty label takes the height of a line
         self.grouped = Notice("Undo", "Take back the grouping by names, and enter groups yourself")
         self.grouped.button.clicked.connect(self.design.undo_grouping)
-        self.picked_group = picked_group_notice()
-        self.picked_group.button.clicked.connect(self.session.comparison.undo_group)
+        self.divided = division_notice()
+        self.divided.button.clicked.connect(self.session.comparison.divisions.undo)
         self.pooled = Notice("Split", "Give each of them a row, as a replicate; outlines of one are not independent")
         self.pooled.button.clicked.connect(self._split_by_replicates)
-        self.divided = Notice("Undo", "Remove the parts; the rows of the whole layers are back")
-        self.divided.button.clicked.connect(self.session.design_work.undo_division)
         self.mask = Notice("Inspect it", "Lay the labels over the image, and review them one after the other")
         self.mask.button.clicked.connect(self._inspect_mask)
         self.as_labels = Notice("Use as labels", "Treat each value as an object instead of segmenting")
@@ -156,7 +154,7 @@ class ImagesPage(Page):
         self._sizes: list[tuple[Ref, Calibration]] = []  # layers without a pixel size, and those of their files
         self.pixels = Section("Pixel size from a file", column())
         self.pixels.toggled.connect(self._create_pixel_size)
-        notices = self.grouped, self.picked_group, self.pooled, self.divided, self.mask, self.as_labels, self.in_files
+        notices = self.grouped, self.divided, self.pooled, self.mask, self.as_labels, self.in_files
         said = *notices, self.reason, self.message, self.warnings
         buttons = row(self.split, self.table_menu)
         scrolling(self, self.table, buttons, *said, self.pixels, self.tour, grows=self.table)
@@ -171,9 +169,6 @@ class ImagesPage(Page):
         layout = self.pixels.content.layout()
         if unfolded and not layout.count():
             layout.addWidget(PixelSize(self.session.choices.viewer))
-
-    def _request_tour(self) -> None:
-        self.tour_requested.emit()
 
     def sync_with_session(self) -> None:
         self.refresh()
@@ -210,9 +205,8 @@ class ImagesPage(Page):
         self.tour.setVisible(not layers)
         counts = ", ".join(f"{name} ({len(own)})" for name, own in design.groups().items())
         self.grouped.set_message(f"Grouped by names: {counts}." if design.grouped_by else "")
-        self.picked_group.set_message(self.session.comparison.group_words())
+        self.divided.set_message(self.session.comparison.divisions.sentence())
         self.pooled.set_message(_pooled_words(design.pooled()))
-        self.divided.set_message(self.session.design_work.divided())
         self.message.setVisible(bool(self.message.text()))
         self._check_debouncer.start()
 
@@ -252,7 +246,7 @@ class ImagesPage(Page):
         of_labels = [layer.name for ref in contents if (layer := ref()) is not None]
         said = f"{pair[1]} may be labels of {pair[0]}." if len(pair) == 2 else ""
         rest = (
-            "" if said or not of_labels else f"{_listed(of_labels)} hold{'s' * (len(of_labels) == 1)} labels or a mask."
+            "" if said or not of_labels else f"{listed(of_labels)} hold{'s' * (len(of_labels) == 1)} labels or a mask."
         )
         words = [*([f"⚠ {said or rest}"] if said or rest else []), *words]
         self.design.warn(words)
@@ -276,7 +270,6 @@ class ImagesPage(Page):
         self.session.segmentation.convert([layer for ref in self._contents if (layer := ref()) is not None])
 
     def _use_sizes(self) -> None:
-        """Give all layers the pixel sizes of their files."""
         for ref, size in self._sizes:
             if (layer := ref()) is not None:
                 calibrate(layer, size, self.session.choices.dims)
@@ -418,10 +411,6 @@ def _pooled_words(found: tuple[str, Mapping[Layer, int]] | None) -> str:
     return f"Column {column}: {many} replicates?"
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
-
-
 def _has_no_size(layer: Layer, dims: Dims) -> bool:
     try:
         return calibration_of(layer, dims).unit == "pixel"
@@ -430,7 +419,6 @@ def _has_no_size(layer: Layer, dims: Dims) -> bool:
 
 
 def _size_in_file(path: str) -> Calibration | None:
-    """Return the pixel size that a file states, or None."""
     try:
         found = read_calibration(path)
     except (ValueError, OSError):

@@ -11,7 +11,7 @@ from ..inspecting import ANNOTATORS, QUESTIONS
 from ..layer_choice import LayerChoice
 from ..panels.color_by import ColorBar
 from ..panels.queue import Queue
-from ..panels.widgets import NarrowList, Notice, Section, button, column, form, scrolling, wrapped_label
+from ..panels.widgets import NarrowList, Notice, Section, WrappedLabel, button, column, form, scrolling
 from ..review_layers import SCORE, score_limits, scores
 from ..session import Session
 from .base import ChoicesLine, TaskPage
@@ -25,10 +25,10 @@ class InspectCurves(TaskPage):
         super().__init__(
             napari_viewer,
             task,
+            "&Inspect",
             run="Trace the curves, compare them and rank them",
             run_again="Inspect the chosen layers as they are now",
         )
-        self.run_button.setText("&Inspect")
         self._shown_result: pd.DataFrame | None = None
         tooltip = (
             "Find faulty or unusual curves; compare two label layers of one image; or compare all visible label "
@@ -39,8 +39,8 @@ class InspectCurves(TaskPage):
         self.a = LayerChoice(task.a, "Image, labels or shapes to inspect.")
         self.b = LayerChoice(task.b, "A second layer to compare with the first; optional.", nothing="– none –")
         self.recipe = ChoicesLine(self, "recipe")
-        self.message, self.verdict, self.verdict_again = wrapped_label(), wrapped_label(), wrapped_label()
-        self.ranked_with = wrapped_label()
+        self.message, self.verdict, self.verdict_again = WrappedLabel(), WrappedLabel(), WrappedLabel()
+        self.ranked_with = WrappedLabel()
         self.as_labels = Notice("Use as labels", "Inspect its values as labels; the image is not changed")
         self.as_labels.button.clicked.connect(self._use_as_labels)
         self.queue = Queue(task)
@@ -50,7 +50,7 @@ class InspectCurves(TaskPage):
         self.again_button = button("Compare without the &excluded", "Compare again, without the ticked curves")
         self.again_button.clicked.connect(task.compare_again)
         top = form()
-        self.sets = wrapped_label()
+        self.sets = WrappedLabel()
         for label, control in (
             ("Question", question),
             ("Layer", self.a),

@@ -19,7 +19,7 @@ from ..layer_choice import LayerChoice
 from ..layers import name_after
 from ..offered import PIXEL_SIZE_EVENTS, ChosenLayer
 from ..panels.fonts import with_label_font
-from ..panels.widgets import button, pass_wheel, row, wrapped_label
+from ..panels.widgets import WrappedLabel, button, pass_wheel, row
 from ..session import Session
 from ..world import drawn_axes
 
@@ -68,7 +68,7 @@ class PixelSize(QWidget):
         self.length.setToolTip("Length written at the scale bar, in the unit above.")
         pass_wheel(self.length)
         self.draw = button("&Draw along it", "Click both ends of the scale bar in the image, or drag between them.")
-        self.message = wrapped_label()
+        self.message = WrappedLabel()
         rows = QFormLayout(self)
         rows.addRow("Layer", self.layer)
         for name, control in zip(_CONTROLS, (self.height, self.width, self.unit), strict=True):

@@ -7,7 +7,7 @@ from qtpy.QtWidgets import QFileDialog, QHeaderView, QProgressBar, QWidget
 from ...progress import Progress
 from ..dialogs import Dialogs
 from ..panels.plot_view import PlotView
-from ..panels.widgets import NarrowList, PickTable, button, column, menu_button, row, wrapped_label
+from ..panels.widgets import NarrowList, PickTable, WrappedLabel, button, column, menu_button, row
 from ..referring import COLUMNS
 from .base import Page
 
@@ -20,7 +20,7 @@ class ReferencePanel(QWidget):
         self._session = page.session
         task = self.task = page.session.referring
         self._drawn: object = None
-        self.about = wrapped_label()
+        self.about = WrappedLabel()
         self.group = NarrowList("Group of images of the accepted kind")
         self.group.setAccessibleName("Group of the reference")
         self.make = button(
@@ -34,7 +34,7 @@ class ReferencePanel(QWidget):
         self.cancel = button("Cancel", "Stop; results are kept")
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
-        self.message, self.note, self.sentences = wrapped_label(), wrapped_label(), wrapped_label()
+        self.message, self.note, self.sentences = WrappedLabel(), WrappedLabel(), WrappedLabel()
         self.note.hide()
         self.table = PickTable(*COLUMNS)
         self.table.setMinimumHeight(120)

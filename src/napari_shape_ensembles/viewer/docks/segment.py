@@ -21,12 +21,12 @@ from ..panels.distributions import SizeHistogram
 from ..panels.widgets import (
     Notice,
     Section,
+    WrappedLabel,
     column,
     form,
     menu_button,
     scrolling,
     tip,
-    wrapped_label,
 )
 from ..segmenting import Verdict, grey_levels
 from ..session import Session
@@ -50,10 +50,10 @@ class SegmentCurves(TaskPage):
         super().__init__(
             napari_viewer,
             task,
+            "&Make labels and outlines",
             run="Add a labels layer and a shapes layer with the outlines and their measures",
             run_again="Make them again, from the image as it is now",
         )
-        self.run_button.setText("&Make labels and outlines")
         self.run_button.setToolTip(self.run_button.toolTip().removesuffix(" (Enter)"))
         # Not a method, or the combo box would keep the page alive.
         self._images = partial(_images_to_choose, self.session, alone)
@@ -62,7 +62,7 @@ class SegmentCurves(TaskPage):
         self.live = QCheckBox("L&ive preview")
         self.live.setToolTip("Show the outlines while the recipe is changed; nothing is kept.")
         self.live.toggled.connect(task.show_live)
-        self.count, self.verdict, self.message = wrapped_label(rich=True), wrapped_label(rich=True), wrapped_label()
+        self.count, self.verdict, self.message = WrappedLabel(rich=True), WrappedLabel(rich=True), WrappedLabel()
         self.labels = Notice(
             "Use as labels", "Treat each value as an object instead of segmenting; the image is not changed"
         )
@@ -129,7 +129,6 @@ class SegmentCurves(TaskPage):
         self.layer.refresh()
 
     def _open_review(self) -> None:
-        """Inspect the objects found in the image, in the review queue."""
         self.request_page("Inspect")
         self.session.inspection.inspect(self.segmentation.image.chosen())
 
@@ -142,7 +141,6 @@ class SegmentCurves(TaskPage):
             self.form.show_image(**grey_levels(self.segmentation.source))
 
     def show_settings(self) -> None:
-        """Unfold and show the form."""
         self.scroll.scroll_to(self.settings)
 
     def _show_waiting(self, step: Progress) -> None:

@@ -18,12 +18,12 @@ from ..panels.fonts import with_label_font
 from ..panels.plot_view import Plot, PlotView
 from ..panels.widgets import (
     NarrowList,
+    WrappedLabel,
     column,
     excluded_notice,
     form,
     row,
     scrolling,
-    wrapped_label,
 )
 from ..session import Session
 from ..studying import TESTS, SweepTask
@@ -64,7 +64,7 @@ class StudyPage(TaskPage):
                 part.setToolTip(f"{swept.help}\n{_SYNTAX}")
         self.excluded = excluded_notice()
         self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
-        self.answer, self.picked = wrapped_label(), wrapped_label(_CLICK)
+        self.answer, self.picked = WrappedLabel(), WrappedLabel(_CLICK)
         shown = self.shown = NarrowList("Test to draw", TESTS)
         shown.setAccessibleName("Test that is drawn")
         shown.currentIndexChanged.connect(lambda _: study.draw(shown.currentData()))
@@ -120,8 +120,8 @@ class StudyPage(TaskPage):
         if self._plot_state() != self._drawn_state:
             if not study.running:
                 self.redraw()
-            elif not self._redraw_debouncer.pending:
-                self._redraw_debouncer.start()
+            else:
+                self._redraw_debouncer.request()
 
     def _plot_state(self) -> tuple[Any, ...]:
         return self.result, self.study.drawn, self.marked()

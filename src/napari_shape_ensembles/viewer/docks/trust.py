@@ -4,7 +4,7 @@ from napari.components import ViewerModel
 
 from ..displayed_result import doubts_of
 from ..panels.choices import ChoicePicture
-from ..panels.widgets import headline_label, scrolling, wrapped_label
+from ..panels.widgets import WrappedLabel, headline_label, scrolling
 from ..session import Session
 from .base import ChoicesLine, PairChoice, TaskPage
 
@@ -19,14 +19,14 @@ class TrustPage(TaskPage):
         super().__init__(
             napari_viewer,
             task,
+            "Tr&y other choices",
             run="Compare again with one choice changed at a time; takes about thirty comparisons",
             run_again="Try the choices again, on the current samples",
         )
-        self.run_button.setText("Tr&y other choices")
-        self.sentence, self.exceptions = headline_label(), wrapped_label()
-        self.message, self.notes = wrapped_label(), wrapped_label()
+        self.sentence, self.exceptions = headline_label(), WrappedLabel()
+        self.message, self.notes = WrappedLabel(), WrappedLabel()
         self.picture = ChoicePicture()
-        self.position = wrapped_label()
+        self.position = WrappedLabel()
         self.position.setToolTip("Where shape depends on position, images of two places differ for that reason alone.")
         self.comparison = self.session.comparison
         self.link(self.session.position.changed, self._show_position)

@@ -12,7 +12,7 @@ from ..dialogs import REPORTS, ask_save_path
 from ..explaining import same_data
 from ..panels.explanation import ExplanationPanel
 from ..panels.shape_explorer import ShapeExplorer
-from ..panels.widgets import Section, button, column, scrolling, wrapped_label
+from ..panels.widgets import Section, WrappedLabel, button, column, scrolling
 from ..session import Session
 from .base import PairChoice, TaskPage
 
@@ -25,11 +25,11 @@ class WhyPage(TaskPage):
         super().__init__(
             napari_viewer,
             task,
+            "&Explain the difference",
             run="Find typical curves, and test components and modes; takes a few seconds",
             run_again="Compare the groups as they are now",
         )
-        self.run_button.setText("&Explain the difference")
-        self.status = wrapped_label()
+        self.status = WrappedLabel()
         self.compare = button("Compare the groups", "Compare the first two groups, and explain what differs")
         self.compare.clicked.connect(self.run_again)
         self.pair = PairChoice(self)
@@ -48,7 +48,7 @@ class WhyPage(TaskPage):
             "only the exchanged part may differ. Takes about eight comparisons",
         )
         self.control.clicked.connect(task.run_control)
-        self.controlled = wrapped_label()
+        self.controlled = WrappedLabel()
         self.folded_control = Section("Control experiment", column(self.control, self.controlled))
         self.explorer.canvas.setMinimumHeight(150)
         self.folded_explorer = Section("Explore the shape space", self.explorer)
@@ -91,8 +91,7 @@ class WhyPage(TaskPage):
         self.compare.setVisible(not compared)
         self.stale.button.setEnabled(not (task.comparison.busy or task.comparison.blocking_reason()))
         self.compare.setEnabled(self.stale.button.isEnabled())
-        for part in (self.folded_explorer, self.panel):
-            part.setVisible(compared)
+        self.folded_explorer.setVisible(compared)
         self.run_button.setVisible(compared and explanation is None and not task.busy)
         self.status.show_text(task.message)
         self.save_report.setVisible(explanation is not None)
@@ -105,13 +104,7 @@ class WhyPage(TaskPage):
         self._swaps = task.swaps
         self.controlled.show_text("\n".join(swapped))
         self._fill_unfolded()
-        shown = self.panel.explanation
-        if explanation is None:
-            self.panel.clear_explanation()
-        elif shown is None or shown.modes is not explanation.modes:
-            self.panel.show_explanation(explanation)
-        elif shown is not explanation or self.panel.names != explanation.comparison.names:
-            self.panel.update_sentences(explanation)
+        self.panel.show_explanation(explanation)
 
     def _show_typical_curve(self, row: int) -> None:
         """Select a typical curve in all views and in the explorer, and move the camera to it."""

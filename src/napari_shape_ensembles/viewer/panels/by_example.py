@@ -11,7 +11,7 @@ from ...words import counted
 from ..dialogs import Dialogs
 from ..session import Session
 from .fonts import with_label_font
-from .widgets import Section, button, column, menu_button, row, wrapped_label
+from .widgets import Section, WrappedLabel, button, column, menu_button, row
 
 _THUMBNAIL_PX = 96  # side length of a thumbnail, in pixels
 _GAP = 6  # padding around a thumbnail and its caption, in pixels
@@ -46,7 +46,7 @@ class ByExample(QWidget):
             "Review the objects found in this image: split, merge, delete, add or redraw them, with undo.\nThis "
             "works on a copy, which is compared instead of the image.",
         )
-        self.painted, self.message = wrapped_label(), wrapped_label()
+        self.painted, self.message = WrappedLabel(), WrappedLabel()
         self.paint.clicked.connect(lambda: task.paint())
         self.background.clicked.connect(lambda: task.paint(background=True))
         self.click.clicked.connect(lambda: task.click(session.proposing.candidates()))
@@ -96,7 +96,7 @@ class Proposals(QWidget):
         self.propose = button("Propose", "Try methods, bright and dark, on parts of all images, and show the best six")
         self.largest = QCheckBox("Largest object only")
         self.largest.setToolTip("One object per image, such as an otolith or a leaf. Default off.")
-        self.message = wrapped_label()
+        self.message = WrappedLabel()
         self.pictures = QListWidget()
         with_label_font(self.pictures)
         self.pictures.setViewMode(QListView.ViewMode.IconMode)
@@ -150,7 +150,7 @@ class Proposals(QWidget):
         """Size each picture for its word-wrapped caption, and the list for two rows."""
         wraps, metrics = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignHCenter, self.pictures.fontMetrics()
         items, heights = [self.pictures.item(row) for row in range(self.pictures.count())], []
-        room = QRect(0, 0, _THUMBNAIL_PX, 10 * _THUMBNAIL_PX)
+        room = QRect(0, 0, _THUMBNAIL_PX - _GAP, 10 * _THUMBNAIL_PX)  # the list leaves a margin beside a caption
         for item in items:
             heights.append(_THUMBNAIL_PX + metrics.boundingRect(room, wraps, item.text()).height() + _GAP)
             item.setSizeHint(QSize(_THUMBNAIL_PX + _GAP, heights[-1]))

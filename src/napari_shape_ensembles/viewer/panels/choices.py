@@ -84,7 +84,6 @@ class ChoicePicture(Drawing):
         return bool(super().event(event))
 
     def sentence_of(self, one: Choice) -> str:
-        """Return a sentence with the result for a choice."""
         field = FIELDS[one.name]
         named = f"{field.label}: {one.label} {field.unit}".rstrip()
         if one.case == INCONCLUSIVE:

@@ -18,7 +18,7 @@ from ...mmd.witness import most_typical
 from ...words import counted, p_text
 from .distributions import PairedHistogram, ShareBar
 from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
-from .widgets import NarrowList, PickTable, Section, SteadyTabs, WrappedLabel, clear_layout, column, tip, wrapped_label
+from .widgets import NarrowList, PickTable, Section, SteadyTabs, WrappedLabel, clear_layout, column, tip
 
 _HEADINGS = {
     "mode": "Modes of form, numbered by decreasing variance",
@@ -48,7 +48,7 @@ class ExplanationPanel(SteadyTabs):
     def __init__(self) -> None:
         super().__init__()
         self.explanation: Explanation | None = None
-        self.mode_sentence, self.picture = wrapped_label(), ShapeCanvas()
+        self.mode_sentence, self.picture = WrappedLabel(), ShapeCanvas()
         self.sentences, self.others = SentenceList(), SentenceList()
         for listed in (self.sentences, self.others):
             listed.chosen.connect(self._choose_statement)
@@ -57,7 +57,7 @@ class ExplanationPanel(SteadyTabs):
         self.picture.setMaximumHeight(190)
         self._about, self._moving, self._frame = "", np.empty((0, 0, 2)), 0
         self._due: set[int] = set()  # tabs that are filled once they are looked at: all at once would delay the page
-        self.names = ("", "")  #: names of the groups in sentences and on the tabs
+        self._names = ("", "")  # of the groups in sentences and on the tabs
         self.animation = QTimer(self)  #: moves the mode that the picture shows
         self.animation.setInterval(_FRAME_MS)
         self.animation.timeout.connect(self._advance)
@@ -83,7 +83,7 @@ class ExplanationPanel(SteadyTabs):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self.currentChanged.connect(self._fit_to_tab)
         self._fit_to_tab(0)
-        self.setEnabled(False)
+        self.hide()
 
     def _fit_to_tab(self, current: int) -> None:
         """Be as high as the current tab, rather than the highest: only its contents are laid out."""
@@ -104,21 +104,26 @@ class ExplanationPanel(SteadyTabs):
         else:
             self._show_typical()
 
-    def show_explanation(self, explanation: Explanation) -> None:
-        self.setEnabled(True)
-        self._about, self.names = "", ("", "")
-        self.table.setRowCount(0)
-        self.update_sentences(explanation)
-        found = explanation.components
-        lines = [f"{name} {words}" for name, words in zip(COMPONENTS, found.in_words(), strict=True)]
-        self.shares.show_shares(found.share.tolist(), lines)
-        result = explanation.comparison
-        self.shares.setVisible(result.undulation.rejected or result.scale.rejected)
-
-    def update_sentences(self, explanation: Explanation) -> None:
-        """Update the sentences for the same comparison, after further results or other names of its groups."""
-        self.explanation, before, self.names = explanation, self.names, explanation.comparison.names
-        if self.names != before:
+    def show_explanation(self, explanation: Explanation | None) -> None:
+        """Show an explanation, or nothing; of the same comparison, only what was found since, or renamed."""
+        before, self.explanation = self.explanation, explanation
+        self.setVisible(explanation is not None)
+        if explanation is None:
+            self.animation.stop()
+            return
+        result, names = explanation.comparison, self._names
+        if explanation is before and result.names == names:
+            return
+        is_new = before is None or before.modes is not explanation.modes
+        if is_new:
+            self._about = ""
+            self.table.setRowCount(0)
+            found = explanation.components
+            lines = [f"{name} {words}" for name, words in zip(COMPONENTS, found.in_words(), strict=True)]
+            self.shares.show_shares(found.share.tolist(), lines)
+            self.shares.setVisible(result.undulation.rejected or result.scale.rejected)
+        self._names = result.names
+        if is_new or result.names != names:
             self._due = {_MODES, _TYPICAL_CURVES}
             self._fill(self.currentIndex())
         said = explanation.statements()
@@ -226,22 +231,6 @@ class ExplanationPanel(SteadyTabs):
     def hideEvent(self, event: QHideEvent) -> None:
         self.animation.stop()
         super().hideEvent(event)
-
-    def clear_explanation(self) -> None:
-        """Clear the panel: the comparison it explains has been replaced."""
-        self.explanation, self._about = None, ""
-        self.setEnabled(False)
-        self.animation.stop()
-        self.sentences.show_sentences([])
-        self.others.show_sentences([])
-        self.picture.hide()
-        self.further.hide()
-        self.shares.show_shares([], [])
-        self.table.setRowCount(0)
-        self.mode_canvas.show_shapes([])
-        self.densities.show_samples(np.zeros(1), np.zeros(1))
-        self.mode_sentence.setText("")
-        self.gallery.show_curves([], [])
 
     def _choose_mode(self) -> None:
         self._show_mode()

@@ -16,6 +16,7 @@ from .fonts import with_label_font
 from .widgets import (
     NarrowList,
     Section,
+    WrappedLabel,
     button,
     column,
     form,
@@ -23,7 +24,6 @@ from .widgets import (
     row,
     tip,
     with_visible_check_boxes,
-    wrapped_label,
 )
 
 _ROLES = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.CheckStateRole)
@@ -83,7 +83,7 @@ class Queue(QWidget):
         # Not the current index: a table sets one as soon as it gets the focus, without a choice of the user.
         self.table.selectionModel().selectionChanged.connect(self._on_row_selected)
         self.table.clicked.connect(self._on_row_selected)
-        self.progress, self.reasons = wrapped_label(), wrapped_label()
+        self.progress, self.reasons = WrappedLabel(), WrappedLabel()
         self.next_button = button("Next  N", "Go to the next unreviewed label (N)")
         order = self.order = NarrowList(
             "Next label: the most suspicious, which finds most errors per label; or the one with a score closest "

@@ -14,7 +14,7 @@ from ...comparison.verdict import INCONCLUSIVE, TRUTH_TABLE
 from ...words import counted, p_text
 from ..displayed_result import DisplayedResult, count_lines, doubts_of, settings_lines, tests_of
 from .distributions import NullPlot
-from .widgets import Entries, Section, button, column, menu_button, tip, wrapped_label
+from .widgets import Entries, Section, WrappedLabel, button, column, menu_button, tip
 
 _HEADINGS = ("", "", "Undulation (form)", "Scale (size, elongation)")
 _NUMBERS = ("MMD", "threshold", "p")
@@ -31,10 +31,10 @@ class ResultsPanel(QWidget):
     def __init__(self, entries: Entries) -> None:
         super().__init__()
         self._checkable = False
-        self.origin, self.warnings = wrapped_label(), wrapped_label()
-        self.details, self.used, self.message = wrapped_label(rich=True), wrapped_label(), wrapped_label()
+        self.origin, self.warnings = WrappedLabel(), WrappedLabel()
+        self.details, self.used, self.message = WrappedLabel(rich=True), WrappedLabel(), WrappedLabel()
         self.table = TruthTable()
-        self.tests = wrapped_label(rich=True)
+        self.tests = WrappedLabel(rich=True)
         self.null_plots = {name: NullPlot(name) for name in ("Undulation", "Scale")}
         self.help = button("What &does this mean?", "Explain the marked row (offline help)")
         self.copy_text = button("Copy te&xt", "Copy the answer with its numbers, counts and settings")

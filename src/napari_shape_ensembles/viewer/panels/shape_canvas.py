@@ -239,7 +239,6 @@ class OutlineButton(QPushButton):
         self.outline = replace(self.outline, filled=False)
 
     def mark(self, marked: bool) -> None:
-        """Show that its curve is among the selected ones."""
         if marked != self._is_marked:
             self._is_marked = marked
             self.update()
@@ -298,7 +297,6 @@ class OutlineButtons(QWidget):
             button.highlight(row)
 
     def mark(self, rows: Index) -> None:
-        """Mark the selected curves."""
         for button in self.buttons:
             button.mark(bool(np.isin(button.row, rows)))
 

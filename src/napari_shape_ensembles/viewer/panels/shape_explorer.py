@@ -11,7 +11,7 @@ from ...explanation.shape_paths import SCALE_AXES, Geodesic, Place, ShapePlaces,
 from ...outlines.units import UNIT_SYMBOLS
 from .fonts import SteadyLabel, WholeBox
 from .shape_canvas import ShapeCanvas, StyledOutline, radius
-from .widgets import NarrowList, SteadyTabs, button, column, pass_wheel, row, wrapped_label
+from .widgets import NarrowList, SteadyTabs, WrappedLabel, button, column, pass_wheel, row
 
 _MODES = 4
 # Sliders step by 0.1 standard deviations from −3 to 3; paths by hundredths of their length.
@@ -80,7 +80,7 @@ class ShapeExplorer(QWidget):
         tooltip = "Curve to reconstruct from few undulation coordinates, by its image and id"
         self.curve = self._curve_list(grid, 0, "curve", tooltip)
         self.rank = self._slider("Rank", 1, 1, "Number of undulation coordinates used; fewer give a smoother curve")
-        self.lipschitz = wrapped_label()
+        self.lipschitz = WrappedLabel()
         self.lipschitz.setToolTip(
             "Maximum speed along the outline divided by the mean speed; 1 for a circle. Dimensionless."
         )

@@ -15,7 +15,7 @@ from ...outlines.units import UNIT_SYMBOLS
 from .distributions import paint_labels
 from .fonts import Drawing, color_in, elided_apart
 from .shape_canvas import TypicalOutlines
-from .widgets import column, headline_label, tip, wrapped_label
+from .widgets import WrappedLabel, column, headline_label, tip
 
 _DOT, _LINE = 5.0, 22  # pixels
 _TYPICAL = (
@@ -40,8 +40,8 @@ class VerdictPanel(QWidget):
         self.picture.setMaximumHeight(230)
         # An expanding canvas would push the sentences apart on a tall screen.
         self.picture.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        self.sentence, self.beside = headline_label(), wrapped_label()
-        self.table, self.tested = wrapped_label(rich=True), wrapped_label()
+        self.sentence, self.beside = headline_label(), WrappedLabel()
+        self.table, self.tested = WrappedLabel(rich=True), WrappedLabel()
         column(self.picture, self.dots, self.sentence, self.beside, self.table, page=self)
 
     def show_headline(self, result: Comparison | None, known: Headline | None, said: str = "") -> None:

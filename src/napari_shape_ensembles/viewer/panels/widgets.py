@@ -400,11 +400,6 @@ def _breakable(word: re.Match[str]) -> str:
     )
 
 
-def wrapped_label(text: str = "", *, rich: bool = False) -> WrappedLabel:
-    """Return a word-wrapped label with selectable text; `rich` for HTML."""
-    return WrappedLabel(text, rich=rich)
-
-
 def headline_label() -> WrappedLabel:
     """Return a word-wrapped label for the main sentence of a page, larger and bold."""
     label = WrappedLabel()
@@ -420,7 +415,7 @@ class Notice(QFrame):
 
     def __init__(self, action: str, tooltip: str, *, rich: bool = False) -> None:
         super().__init__()
-        self.label = wrapped_label(rich=rich)
+        self.label = WrappedLabel(rich=rich)
         self.button = button(action, tooltip)
         column(row(self.label, self.button, grows=self.label), page=self, margins=(0, 2, 0, 2))
         self.hide()
@@ -436,9 +431,9 @@ def excluded_notice() -> Notice:
     return Notice("&Include all", "Restore all manually excluded curves")
 
 
-def picked_group_notice() -> Notice:
-    """Return a notice for curves that were put into a group of their own, with a button that takes them back."""
-    return Notice("Undo", "Remove the group, and compare the images again as they were")
+def division_notice() -> Notice:
+    """Return a notice for layers that were split into parts, with a button that takes this back."""
+    return Notice("Undo", "Remove the parts, and compare the whole images again")
 
 
 def tip(text: str) -> str:
