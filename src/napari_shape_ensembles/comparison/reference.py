@@ -105,9 +105,10 @@ class Reference(Saved):
     significance : float
         Level of the judgement of one image. (`Settings.significance` is that of the tests of a comparison.)
     outlines : int, optional
-        Number of outlines drawn from each image; images of fewer are not compared, and p-values are exact. By default
-        as many as the query has, at most; images with less than a quarter of it are not compared, unless less than half
-        of the images, or too few for the level, would remain: then fewer are drawn from the query.
+        Number of outlines drawn from each image (of a query of fewer, all); images of fewer than are drawn from the
+        query are not compared, and p-values are exact. By default as many as the query has, at most; images with less
+        than a quarter of it are not compared, unless less than half of the images, or too few for the level, would
+        remain: then fewer are drawn from the query.
     inputs : Inputs, optional
         Files and recipe that the outlines were made of, for the record.
 
