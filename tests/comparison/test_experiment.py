@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -237,7 +238,8 @@ def test_an_experiment_learns_measures_and_tests_once(monkeypatch):
         monkeypatch.setattr(module, name, lambda *args, **more: (calls.update([name]), inner(*args, **more))[1])
 
     for module, name in (
-        (engine, "learn"),
+        (import_module(compare.__module__), "learn"),
+        (import_module(experiment.__module__), "learn"),
         (engine, "components"),
         (engine, "lobes"),
         (engine, "replicate_mmd_test"),

@@ -15,11 +15,9 @@ from napari_shape_ensembles.mmd.replicates import (
     closure,
     explained,
     joint_p_values,
-    labellings,
     least_p,
     mean_kernels,
     precision_differs,
-    rearrangements,
     replicate_mmd_test,
     replicate_test,
     replicates_needed,
@@ -178,10 +176,10 @@ def test_blocks_of_one_group_do_not_lower_the_least_p():
     test = replicate_test({"": mean_kernels(points, replicate)}, Hypothesis(groups, blocks))
     assert test.labellings == 36
     assert test.p_value == test.least_p == 2 / 36
-    assert labellings(groups[[0, 1, 6, 7, 10]], blocks[[0, 1, 6, 7, 10]]) == (6, 2)
-    assert labellings(np.array([0.0, 0, 1]), np.array([0, 0, 1])) == (1, 1)
+    assert Hypothesis(groups[[0, 1, 6, 7, 10]], blocks[[0, 1, 6, 7, 10]]).labellings == (6, 2)
+    assert Hypothesis(np.array([0.0, 0, 1]), np.array([0, 0, 1])).labellings == (1, 1)
     three = np.eye(3)[[0, 1, 0, 1, 2, 2]]  # the third group has its own block
-    assert labellings(three, np.array([0, 0, 1, 1, 2, 2])) == (4, 2)
+    assert Hypothesis(three, np.array([0, 0, 1, 1, 2, 2])).labellings == (4, 2)
 
 
 def test_a_trend_enumerates_all_orders():
@@ -197,7 +195,7 @@ def test_a_trend_enumerates_all_orders():
     assert test.labellings == 120
     assert test.p_value == pytest.approx(brute_p(kernel.between, list(permutations(range(5))), slope))
     assert test.least_p == 1 / 120
-    assert rearrangements(np.arange(5.0)).least_p == 2 / 120  # the order of equal steps can be reversed
+    assert Hypothesis(np.arange(5.0)).rearrangements().least_p == 2 / 120  # the order of equal steps can be reversed
 
 
 @given(st.lists(st.integers(0, 2), min_size=3, max_size=7), st.booleans(), st.integers(0, 99))
@@ -217,18 +215,18 @@ def test_equivalent_labelings_are_those_with_the_same_statistic(groups, blocked,
 
 
 def test_many_labellings_are_drawn_at_random():
-    orders = rearrangements((np.arange(20) < 10).astype(float), draws=500)
+    orders = Hypothesis(np.arange(20) < 10).rearrangements(draws=500)
     assert (len(orders.orders), orders.complete, orders.labellings) == (501, False, 184756)
     assert orders.orders[0].tolist() == list(range(20))
     assert orders.least_p == pytest.approx(1 / 501)
-    within = rearrangements(np.arange(20.0), np.arange(20) % 2, draws=50).orders
+    within = Hypothesis(np.arange(20.0), np.arange(20) % 2).rearrangements(draws=50).orders
     assert (within % 2 == np.arange(20) % 2).all()
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=2, max_size=7))
 def test_every_distinct_labeling_is_listed_once(rows):
     labels, blocks = np.transpose(rows)
-    found = rearrangements(labels.astype(float), blocks)
+    found = Hypothesis(labels, blocks).rearrangements()
     within = [order for order in permutations(range(len(labels))) if (blocks[list(order)] == blocks).all()]
     assert (np.sort(found.orders, axis=1) == np.arange(len(labels))).all()
     assert {tuple(labels[order]) for order in found.orders} == {tuple(labels[list(order)]) for order in within}
@@ -259,14 +257,14 @@ def test_draws_in_blocks_equal_single_draws(covariates):
 
 
 def test_draws_of_a_design_are_cached_and_read_only():
-    first, again = (rearrangements(np.arange(20.0), draws=100, seed=7).orders for _ in range(2))
-    other = rearrangements(np.arange(20.0), draws=100, seed=8).orders
+    first, again = (Hypothesis(np.arange(20.0)).rearrangements(draws=100, seed=7).orders for _ in range(2))
+    other = Hypothesis(np.arange(20.0)).rearrangements(draws=100, seed=8).orders
     assert first is again
     assert not (first == other).all()
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 0
     # Each replicate is equally often at each position: 6 standard deviations of a binomial fraction.
-    many = rearrangements(np.arange(12.0), draws=9_000).orders[1:]
+    many = Hypothesis(np.arange(12.0)).rearrangements(draws=9_000).orders[1:]
     shares = (many[:, :, None] == np.arange(12)).mean(axis=0)
     assert np.abs(shares - 1 / 12).max() < 6 * np.sqrt(11 / 144 / 9_000)
 

@@ -681,6 +681,9 @@ def test_a_single_image_becomes_labels_and_outlines_colored_by_how_unusual_they_
     assert [layer.name for layer in model.layers if layer.name.startswith("one ")] == ["one labels", "one outlines"]
     assert model.layers["one outlines"].features["unusual"].notna().all()
     assert bench.step == "Outlines"
+    qtbot.waitUntil(bench.next.isEnabled)
+    assert bench.next.text().startswith("Make")
+    assert bench.reason.text() == "Open two images (or labels, or shapes) to compare."  # not those made of one
 
 
 def test_the_heading_of_the_images_follows_their_pixel_sizes(bench_of_two, model, qtbot, shown):

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .._types import Index, Mask, Real
+from ..mmd.replicates import group_means
 from ..outlines import Ensemble
 from ..outlines.border import box_sides, inclusion
 from ..outlines.ensemble import WINDOW_COLUMNS
 from ..outlines.reasons import SMALLER_WINDOW
 from ..words import counted, listed
-from .estimates import image_means
 from .settings import Settings
 
 #: A change of a mean size by weights that is stated beside a result.
@@ -99,7 +99,7 @@ def size_factor(size: Real, weights: Real, replicate: Index | None = None) -> fl
     Of several replicates, whose numbers are given, it is that of their means, as in ratios.
     """
     image = np.zeros(len(size), np.intp) if replicate is None else np.unique(replicate, return_inverse=True)[1]
-    change = image_means(size[:, None], image, weights) - image_means(size[:, None], image)
+    change = group_means(size[:, None], image, weights) - group_means(size[:, None], image)
     return float(np.exp(change.mean()))
 
 

@@ -17,8 +17,8 @@ from ..mmd.two_sample import MORE
 from ..outlines import Ensemble
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..words import counted
-from .engine import MOST_MORE, learn_groups
-from .learning import COMPARISON_STEPS
+from .engine import MOST_MORE, Groups
+from .learning import COMPARISON_STEPS, learn
 from .result import Comparison
 from .samples import Images, Pair, column_numbers, comparable, image_counts, image_numbers
 from .settings import Settings
@@ -145,17 +145,8 @@ def _compared(
                 0,
                 len(COMPARISON_STEPS),
             )
-        groups = learn_groups(
-            (a.name, b.name),
-            given,
-            compared,
-            replicate,
-            group.astype(np.intp),
-            settings,
-            scratch=scratch,
-            client=client,
-            **more,
-        )
+        learned, names = learn(compared, settings, scratch=scratch, client=client), (a.name, b.name)
+        groups = Groups(names, given, compared, replicate, group.astype(np.intp), settings, learned, **more)
         return groups.contrast(0, 1, groups.test(0, 1))
 
 

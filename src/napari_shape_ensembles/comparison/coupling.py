@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._types import Index, Real
+from ..mmd.replicates import ranks
 from .quantity_tests import holm
 from .replicate_quantities import Difference, difference_of_replicates
 
@@ -77,14 +78,14 @@ def _transformed(one: Real, other: Real, unit: Index) -> Real:
         x, y = (values[unit == place] for values in (one, other))
         if x.min() < x.max() and y.min() < y.max():
             limit = 1 - 1 / len(x)
-            found[place] = np.arctanh(np.clip(np.corrcoef(_ranks(x), _ranks(y))[0, 1], -limit, limit))
+            found[place] = np.arctanh(np.clip(np.corrcoef(ranks(x), ranks(y))[0, 1], -limit, limit))
     return found
 
 
 def _error_of(one: Real, other: Real) -> float:
     """Squared standard error of the inverse hyperbolic tangent of a rank correlation, from its influence function."""
     count = len(one)
-    u, v = ((_ranks(x) - (count + 1) / 2) / count for x in (one, other))
+    u, v = ((ranks(x) - (count + 1) / 2) / count for x in (one, other))
     influence = (u * v + _mean_above(u, v) + _mean_above(v, u)) / (u.std() * v.std())
     limit = 1 - 1 / count
     return float(influence.var(ddof=1) / (count - 1) / (1 - np.clip(np.corrcoef(u, v)[0, 1], -limit, limit) ** 2) ** 2)
@@ -95,9 +96,3 @@ def _mean_above(u: Real, v: Real) -> Real:
     order = np.argsort(u)
     sums = v[order][::-1].cumsum()[::-1]
     return np.asarray(sums[np.searchsorted(u[order], u)] / len(u))
-
-
-def _ranks(values: Real) -> Real:
-    """Ranks, of which equal values share the mean."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[places])

@@ -18,18 +18,19 @@ from ..mmd.replicates import (
     Hypothesis,
     MeanKernels,
     SmallSampleTest,
+    group_means,
     mean_kernels_of_widths,
     precision_differs,
     replicate_means,
     replicate_mmd_test,
     small_sample_test,
 )
-from ..mmd.two_sample import pooled_mmd_test
+from ..mmd.two_sample import Options, pooled_mmd_test
 from ..outlines import Ensemble
 from ..words import p_text
 from .border import size_factor, usable_weights
 from .estimates import ratios, resamples_of_ratios
-from .learning import Learned, learn, report_step
+from .learning import Learned, report_step
 from .parts import MIN_LOG_SPREAD, Parts, form_parts, least_amplitude, scale_parts, sides
 from .quantities import LOBES, components, lobes, resolved_lobes, unresolved
 from .result import Comparison
@@ -130,9 +131,8 @@ class Groups(Sealed):
         do not change these means, so the test stays exact.
         """
         assert self.blocks is not None
-        means, blocks = replicate_means(points, self.replicate)[0], self.blocks
-        of_blocks = np.stack([np.bincount(blocks, column) / np.bincount(blocks) for column in means.T], axis=1)
-        return np.asarray(points - of_blocks[blocks[self.replicate]])
+        of_blocks = group_means(group_means(points, self.replicate), self.blocks)
+        return np.asarray(points - of_blocks[self.blocks[self.replicate]])
 
     @cached_property
     def lobes(self) -> dict[str, Real]:
@@ -390,34 +390,6 @@ class Groups(Sealed):
         )
 
 
-def learn_groups(
-    names: Sequence[str],
-    images: Sequence[Ensemble],
-    compared: Sequence[Ensemble],
-    replicate: Index,
-    group: Index,
-    settings: Settings,
-    *,
-    scratch: Any = None,
-    client: Any = None,
-    **more: Any,
-) -> Groups:
-    """Place landmarks, register and learn on the images of all groups, once; arguments are those of `Groups`.
-
-    Landmarks lie in memory, in a memory map in the folder `scratch`, or on the workers of a Dask `client`.
-    """
-    return Groups(
-        tuple(names),
-        images,
-        compared,
-        replicate,
-        group,
-        settings,
-        learn(compared, settings, scratch=scratch, client=client),
-        **more,
-    )
-
-
 def enough_permutations(settings: Settings, contrasts: int) -> Settings:
     """Settings with so many permutations that p-values adjusted for several contrasts can reach the level."""
     if contrasts < 2 or settings.null != "permutation":
@@ -437,7 +409,7 @@ def curve_test(parts: Parts, rows: Index, first: int, settings: Settings) -> MMD
     return gretton_test(samples, settings.null, significance=level, factor=settings.bandwidth, seed=seed)
 
 
-def permutation_options(settings: Settings) -> dict[str, Any]:
+def permutation_options(settings: Settings) -> Options:
     """Options of the permutation tests from the settings; raises if these select another null."""
     if settings.null != "permutation":
         raise ValueError(f"null {settings.null!r} is for single comparisons only: use null='permutation' here")

@@ -21,7 +21,7 @@ from ..mmd.contrasts import (
     spread_ratio,
 )
 from ..mmd.kernel import KERNELS, Kernel, median_distance, quadratic_forms
-from ..mmd.replicates import DRAWS, Hypothesis, mean_kernels, replicate_mmd_test
+from ..mmd.replicates import DRAWS, Hypothesis, group_means, mean_kernels, replicate_mmd_test
 from ..mmd.two_sample import pooled_mmd_test
 from ..outlines.ensemble import areas_and_perimeters
 from ..shapes.lobes import BANDS
@@ -169,7 +169,7 @@ def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
     lobed = _coarse_lobes(comparison.lobes)
     if image is not None:
         values["roughness"] = values["roughness"] - _implied(values["roughness"], lobed, image)
-        values = {name: image_means(own[:, None], image)[:, 0] for name, own in values.items()}
+        values = {name: group_means(own[:, None], image)[:, 0] for name, own in values.items()}
         if (deviations := _log_deviations(measured["size"][:, None], image)) is not None:
             values[_SPREAD] = deviations[:, 0]
     found = {}
@@ -190,7 +190,7 @@ def quantity_p_values(comparison: Comparison) -> dict[str, tuple[float, float]]:
     found[_DIRECTION] = p_values(comparison.scale, (_DIRECTION,))
     points = None if comparison.decided_by == SMALL_SAMPLE else _points(comparison, _DIRECTION)
     if points is not None and points.shape[1] == 2:
-        own = points if image is None else image_means(points, image)
+        own = points if image is None else group_means(points, image)
         least = p_value_of_points(own - nuisance @ np.linalg.lstsq(nuisance, own)[0], labels)
         found[_DIRECTION] = max(found[_DIRECTION][0], least), max(found[_DIRECTION][1], least)
     found[_COARSE] = _coarse_p_values(comparison, 1 + len(differences))
@@ -257,10 +257,10 @@ def area_ratio(comparison: Comparison, counts: Real) -> Real:
     first, image, weights = len(comparison.a), comparison.replicates, comparison.weights
     area = np.concatenate([areas_and_perimeters(side.vertices, side.offsets)[0] for side in comparison.compared])
     if image is not None:
-        means = np.log(image_means(area[:, None], image, weights))
+        means = np.log(group_means(area[:, None], image, weights))
         return _ratios_of_replicates(means, first, image, comparison.blocks)[:, 0]
     # The logarithm of a mean has the standard error of the mean over the mean.
-    of_a, of_b = image_means(area[:, None], (np.arange(len(area)) >= first).astype(np.intp), weights)[:, 0]
+    of_a, of_b = group_means(area[:, None], (np.arange(len(area)) >= first).astype(np.intp), weights)[:, 0]
     relative = np.concatenate([area[:first] / of_a, area[first:] / of_b])[:, None]
     value = float(np.log(of_b / of_a))
     _, low, high = difference_of_means(relative, first, counts, weights)
@@ -278,7 +278,7 @@ def _implied(roughness: Real, lobed: Real, group: Index) -> Real:
     """Part of the logarithm of roughness that follows from the coarse lobes, by regression within groups or images."""
 
     def within(values: Real) -> Real:
-        return values - image_means(values, group)[group]
+        return values - group_means(values, group)[group]
 
     slopes = np.linalg.lstsq(within(lobed), within(roughness[:, None])[:, 0], rcond=1e-8)[0]
     return np.asarray((lobed - lobed.mean(axis=0)) @ slopes)
@@ -328,7 +328,7 @@ def _roughness_ratio(
 ) -> Real:
     if image is not None:
         beyond = roughness - _implied(roughness, lobed, image)
-        return _ratios_of_replicates(image_means(beyond[:, None], image, weights), first, image, blocks)[:, 0]
+        return _ratios_of_replicates(group_means(beyond[:, None], image, weights), first, image, blocks)[:, 0]
     observed = np.arange(len(roughness))[None] >= first
     value, error = (float(one[0]) for one in adjusted_difference(roughness, observed, lobed, weights))
     if np.isinf(error):  # all outlines of a side have the same lobes
@@ -369,7 +369,7 @@ def mean_ratios(
     if image is None:
         with np.errstate(over="ignore"):
             return np.exp(np.stack(difference_of_means(logarithms, first, counts, weights)))
-    return _ratios_of_replicates(image_means(logarithms, image, weights), first, image, blocks)
+    return _ratios_of_replicates(group_means(logarithms, image, weights), first, image, blocks)
 
 
 def _ratios_of_replicates(means: Real, first: int, image: Index, blocks: Index | None) -> Real:
@@ -377,15 +377,6 @@ def _ratios_of_replicates(means: Real, first: int, image: Index, blocks: Index |
     found = [difference_of_replicates(column, second, blocks) for column in means.T]
     with np.errstate(over="ignore"):
         return np.exp(np.array([[one.value, *one.interval()] for one in found]).T)
-
-
-def image_means(values: Real, image: Index, weights: Real | None = None) -> Real:
-    """Mean of (N, k) values over the curves of each image, (U, k); `weights` (N,) are equal by default."""
-    given = np.ones(len(values)) if weights is None else weights
-    return (
-        np.stack([np.bincount(image, column * given) for column in values.T], axis=1)
-        / np.bincount(image, given)[:, None]
-    )
 
 
 def drawn_logarithms(comparison: Comparison, quantity: str) -> Real | None:
@@ -460,11 +451,11 @@ def _log_deviations(values: Real, image: Index, weights: Real | None = None) -> 
     """
     if np.bincount(image).min() < 2:
         return None
-    squares = (values - image_means(values, image, weights)[image]) ** 2
+    squares = (values - group_means(values, image, weights)[image]) ** 2
     given = np.ones(len(image)) if weights is None else weights
     # The sum of squared shares: 1 over the number of curves if all weights are equal.
     itself = np.bincount(image, given**2) / np.bincount(image, given) ** 2
-    variances = image_means(squares, image, weights) / (1 - itself)[:, None]
+    variances = group_means(squares, image, weights) / (1 - itself)[:, None]
     if not variances.min() > 0:
         return None
     half = (1 / itself - 1)[:, None] / 2  # of the degrees of freedom
@@ -558,7 +549,7 @@ def squared_mmd(
     if image is None:
         return unbiased(points, counts, first, width, kernel)
     if kernel == "mean":  # that of distances, as for curves, not of inner products
-        means, squares = (image_means(values, image) / width for values in (points, points**2 / width))
+        means, squares = (group_means(values, image) / width for values in (points, points**2 / width))
         squares = squares.sum(axis=1)
         between = means @ means.T - (squares[:, None] + squares) / 2
     else:

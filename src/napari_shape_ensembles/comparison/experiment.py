@@ -26,12 +26,12 @@ from ..words import counted
 from . import experiment_words, hypotheses, records
 from .compare import settings_of
 from .design import Design, checked_design, plain_name
-from .engine import MEASURED, TESTS, Groups, enough_permutations, learn_groups
+from .engine import MEASURED, TESTS, Groups, enough_permutations
 from .experiment_words import EFFECTS
 from .figures import plot_experiment
 from .hypotheses import HypothesisTests, Joint
 from .inputs import Inputs
-from .learning import COMPARISON_STEPS, Learned
+from .learning import COMPARISON_STEPS, Learned, learn
 from .outline_table import outline_table
 from .replicate_quantities import ReplicateQuantities
 from .result import Comparison, software_versions
@@ -502,7 +502,7 @@ class Experiment(Saved):
         """
         if not self.design.pairs:
             raise ValueError("there is only one group, so no contrast to plot: see trend and quantities.slopes")
-        return plot_experiment(self.table, self.effects, ax)
+        return plot_experiment(self, ax)
 
     def __repr__(self) -> str:
         return f"Experiment({self.summary()})"
@@ -755,7 +755,7 @@ def experiment(
     return _compared(_usable(given), compared, checked, settings, correction, note, **more)
 
 
-def experiment_again(result: Experiment, *, progress: Listener | None = None) -> Experiment:
+def experiment_again(result: Experiment) -> Experiment:
     """Learn from the outlines of a result, and test them, once more."""
     groups = result.groups
     again = _compared(
@@ -765,7 +765,6 @@ def experiment_again(result: Experiment, *, progress: Listener | None = None) ->
         result.settings,
         result.correction,
         groups.note,
-        progress=progress,
     )
     return replace(again, inputs=result.inputs)
 
@@ -780,25 +779,16 @@ def _compared(
     *,
     scratch: StrPath | None = None,
     client: Any = None,
-    progress: Listener | None,
+    progress: Listener | None = None,
 ) -> Experiment:
     with reporting(progress):
         for sentence in design.forecast(settings):
             report(f"note: {sentence}", 0, len(_STEPS))
         with as_part(0, len(_STEPS)):
-            groups = learn_groups(
-                design.groups,
-                images,
-                compared,
-                np.repeat(design.of_image, list(map(len, images))),
-                design.group,
-                settings,
-                scratch=scratch,
-                client=client,
-                blocks=design.blocks,
-                unit=design.unit,
-                note=note,
-            )
+            learned = learn(compared, settings, scratch=scratch, client=client)
+        replicate = np.repeat(design.of_image, list(map(len, images)))
+        units = design.blocks, design.unit
+        groups = Groups(design.groups, images, compared, replicate, design.group, settings, learned, *units, note)
         result = Experiment(groups, design, correction)
         report(_STEPS[-3], len(_STEPS) - 3, len(_STEPS))
         _ = groups.measured

@@ -14,6 +14,7 @@ from ..mmd.replicates import (
     SmallSampleTest,
     adjusted,
     precision_differs,
+    ranks,
     replicate_test,
 )
 from .engine import TESTS, Groups
@@ -53,7 +54,7 @@ def of_column(experiment: Any, column: str, given: Sequence[str]) -> HypothesisT
     design = experiment.design
     columns = [design.column(column)]
     if column in design.covariates:
-        columns.append(_ranks(columns[0]))
+        columns.append(ranks(columns[0]))
     return _tests(experiment.groups, [design.hypothesis(one, given) for one in columns])
 
 
@@ -160,10 +161,3 @@ def relative_p(group: Index, difference: Difference, i: int, j: int, margin: flo
     sizes = [np.count_nonzero(group == one) for one in (i, j)]
     t = difference.value / max(difference.error, np.finfo(float).tiny)
     return float(ncf.cdf(t**2, 1, difference.freedom, margin**2 / (1 / sizes[0] + 1 / sizes[1])))
-
-
-def _ranks(columns: Real) -> Real:
-    """Ranks of one column, averaged over ties, (U, 1)."""
-    values, place, counts = np.unique(columns[:, 0], return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return np.asarray((ends - (counts - 1) / 2)[place.ravel()][:, None]) if len(values) else columns

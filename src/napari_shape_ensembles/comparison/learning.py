@@ -16,13 +16,13 @@ from ..outlines import Ensemble
 from ..outlines.ensemble import areas_and_perimeters
 from ..outlines.precision import precision_of, simulated_error
 from ..progress import one_library_thread, report
-from ..shapes import ShapeSpace, spd, to_landmarks
+from ..shapes import ShapeSpace, spd
 from ..shapes.decomposition import check_landmarks, curve_blocks, planes
 from ..shapes.held import Held, HeldByWorkers
 from ..shapes.lobes import lobes_held
 from ..shapes.space import project
 from .parts import form_descriptors, tests_components
-from .settings import Settings
+from .settings import Settings, landmarks_of
 
 #: Lower limit of the relative precision of outlines: smaller variation is rounding and interpolation error.
 KNOWN = 1e-8
@@ -114,8 +114,7 @@ def learn(
         else:
             ensembles = list(ensembles)
             measures = [_measures(ensemble) for ensemble in ensembles]
-            options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
-            held = Held(to_landmarks(ensembles, settings.landmarks, **options).swapaxes(1, 2))
+            held = Held(landmarks_of(ensembles, settings).swapaxes(1, 2))
         lobes = lobes_held(np.concatenate([one.around for one in measures]))
         learned = _learned(held, np.concatenate([one.places for one in measures]), settings, lobes)
     learned.space.unit_ = measures[0].unit
@@ -132,8 +131,7 @@ def _measures(ensemble: Ensemble) -> _Measures:
 
 def _placed(ensemble: Ensemble, *, settings: Settings) -> tuple[Real, _Measures]:
     """Landmarks (N, 2, n) of some outlines, and what else is needed of them."""
-    options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
-    return to_landmarks(ensemble, settings.landmarks, **options).swapaxes(1, 2), _measures(ensemble)
+    return landmarks_of(ensemble, settings).swapaxes(1, 2), _measures(ensemble)
 
 
 def _chunks(ensembles: Iterable[Ensemble]) -> Iterator[Ensemble]:

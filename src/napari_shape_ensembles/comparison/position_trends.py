@@ -7,8 +7,8 @@ import shapely
 from scipy.special import fdtrc
 
 from .._types import Real
+from ..mmd.replicates import group_means
 from ..outlines import Ensemble
-from .estimates import image_means
 from .samples import image_numbers
 
 # Logarithms, or relative places, that vary less are constant to the precision of the outlines.
@@ -22,7 +22,7 @@ def position_trends(sides: Sequence[Ensemble], components: Mapping[str, Real]) -
     dependences, too. `components` are those of all outlines, side after side.
     """
     image, places = image_numbers(sides), np.concatenate([centroids(side) for side in sides])
-    places -= image_means(places, image)[image]
+    places -= group_means(places, image)[image]
     places /= max(float(np.abs(places).max(initial=0)), np.finfo(float).tiny)
     basis = np.linalg.qr(places[:, places.std(axis=0) > LEAST_SPREAD])[0]
     freedom = basis.shape[1], len(places) - int(image.max()) - 1 - basis.shape[1]
@@ -31,7 +31,7 @@ def position_trends(sides: Sequence[Ensemble], components: Mapping[str, Real]) -
         return {}
     for name in names:
         values = components[name]
-        values = values - image_means(values[:, None], image)[image, 0]
+        values = values - group_means(values[:, None], image)[image, 0]
         explained, whole = float(((basis.T @ values) ** 2).sum()), float((values**2).sum())
         if whole > (LEAST_SPREAD**2) * len(values):
             f = (explained / freedom[0]) / (max(whole - explained, np.finfo(float).tiny) / freedom[1])

@@ -31,11 +31,11 @@ class Difference(NamedTuple):
     error: float
     freedom: float
 
-    def interval(self, coverage: float = _COVERAGE) -> tuple[float, float]:
-        """Student's interval; infinite without replication."""
+    def interval(self) -> tuple[float, float]:
+        """Student's 95 % interval; infinite without replication."""
         if not self.freedom > 0:
             return -np.inf, np.inf
-        reach = float(stdtrit(self.freedom, (1 + coverage) / 2)) * self.error
+        reach = float(stdtrit(self.freedom, (1 + _COVERAGE) / 2)) * self.error
         return self.value - reach, self.value + reach
 
     @property

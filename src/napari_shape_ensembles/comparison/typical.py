@@ -12,7 +12,7 @@ from .._types import Index, Real
 from ..outlines import Ensemble
 from ..outlines.ensemble import areas_and_perimeters
 from ..progress import one_library_thread
-from ..shapes import grassmann, register, to_landmarks
+from ..shapes import register, to_landmarks
 from ..shapes.lobes import BANDS
 from .answer import named
 from .estimates import QUANTITIES
@@ -124,9 +124,7 @@ def replicate_weights(comparison: Comparison) -> Real:
 @one_library_thread()
 def undulations(comparison: Comparison, rows: Index) -> Real:
     """Registered forms of some of the pooled curves, (k, n, 2), from all their coordinates."""
-    space = comparison.space
-    tangents = np.tensordot(comparison.t[rows], space.basis_[: comparison.t.shape[1]], axes=1)
-    return grassmann.exp(space.undulation_mean_, tangents)
+    return np.asarray(comparison.space.undulations(comparison.t[rows]))
 
 
 def _described(comparison: Comparison) -> dict[str, Real]:

@@ -11,6 +11,7 @@ from ..comparison.quantities import COARSE
 from ..mmd.contrasts import spread_ratio, standardised_difference
 from ..mmd.family import FamilyTests, family_tests
 from ..mmd.kernel import PERMUTATIONS
+from ..mmd.replicates import group_means, ranks
 from ..progress import one_library_thread
 from ..shapes import ShapeSpace
 from ..words import p_text
@@ -215,13 +216,13 @@ def mode_tests(
         {f"mode {j + 1}": t[:, j] for j in range(t.shape[1])}, first, image=image, permutations=permutations, seed=seed
     )
     variances = t.var(axis=0)
-    ranked = _ranks(np.stack([measured[one.name] for one in PROPERTIES], axis=1))
+    ranked = ranks(np.stack([measured[one.name] for one in PROPERTIES], axis=1))
     return Modes(
         tests,
         variances / (variances.sum() or 1),
         standardised_difference(t, first, image),
         spread_ratio(t, first),
-        _correlation(_ranks(t), ranked),
+        _correlation(ranks(t), ranked),
         standardised_difference(ranked, first, image),
         (first, len(t) - first) if image is None else _worth(np.concatenate([t, ranked], axis=1), first, image),
         np.zeros((t.shape[1], 2), dtype=np.intp) if bands is None else bands,
@@ -267,7 +268,7 @@ def _worth(values: Real, first: int, image: NDArray[np.intp]) -> tuple[float, fl
     """
     counts = np.bincount(image)
     own, total = int(image[:first].max()) + 1, len(counts)
-    means = np.stack([np.bincount(image, column) / counts for column in values.T], axis=1)
+    means = group_means(values, image)
     within = ((values - means[image]) ** 2).sum(axis=0) / max(len(image) - total, 1)
     of_sides = [part - part.mean(axis=0) for part in (means[:own], means[own:])]
     between = sum((part**2).sum(axis=0) for part in of_sides) / max(total - 2, 1) - within * (1 / counts).mean()
@@ -275,12 +276,6 @@ def _worth(values: Real, first: int, image: NDArray[np.intp]) -> tuple[float, fl
     icc = float((between / np.maximum(between + within, np.finfo(float).tiny)).mean())
     worth = [float((part / (1 + (part - 1) * icc)).sum()) for part in (counts[:own], counts[own:])]
     return worth[0], worth[1]
-
-
-def _ranks(values: Real) -> Real:
-    """Rank of every value within its column, from 1, averaged over ties."""
-    pairs = zip(np.sort(values, axis=0).T, values.T, strict=True)
-    return np.stack([(np.searchsorted(s, v) + np.searchsorted(s, v, "right") + 1) / 2 for s, v in pairs], axis=1)
 
 
 def _correlation(x: Real, y: Real) -> Real:

@@ -315,18 +315,20 @@ def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None)
             if images
             else experiment_again(saved)
         )
-    before = records.columns_of_tree(records.value(tree, "numbers", dict))
-    after = {name: records.plain_array(value) for name, value in again.numbers().items()}
-    versions = records.value(tree, "versions", dict)
-    return Rerun(saved_numbers(before, after), (*notes, *_other_versions(versions)))
+    return _compared_with(tree, again, notes)
 
 
 def _reference_again(tree: Tree, folders: Sequence[Path], memory: float | None) -> Rerun:
     saved = Reference.of_tree(tree)
     images, notes = _traced_again(saved.inputs, folders, memory)
-    again = saved.of_images(images) if images else saved
+    return _compared_with(tree, saved.of_images(images) if images else saved, notes)
+
+
+def _compared_with(tree: Tree, again: Experiment | Reference, notes: Sequence[str]) -> Rerun:
+    """Compare the numbers in the file of an experiment or a reference with those of its rerun."""
     before = records.columns_of_tree(records.value(tree, "numbers", dict))
-    return Rerun(saved_numbers(before, again.numbers()), (*notes, *_other_versions(saved.versions)))
+    after = {name: records.plain_array(value) for name, value in again.numbers().items()}
+    return Rerun(saved_numbers(before, after), (*notes, *_other_versions(records.value(tree, "versions", dict))))
 
 
 def _other_versions(saved: Mapping[str, str]) -> list[str]:

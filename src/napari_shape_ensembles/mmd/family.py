@@ -16,7 +16,7 @@ from ..checks import Sealed
 from ..progress import cancellation_check, over_blocks
 from .kernel import PERMUTATIONS, SIGNIFICANCE, gaussian, median_distance
 from .permutations import Labellings, chunks, permuted_labels
-from .replicates import forms_in_orders, mean_kernels, rearrangements
+from .replicates import Hypothesis, forms_in_orders, mean_kernels
 
 # Beyond this many standard deviations the Gaussian spectrum of the kernel is below 1e-12.
 _SPECTRUM_SIGMAS = 7.5
@@ -128,7 +128,7 @@ def _check(values: Mapping[str, Real], first: int) -> int:
 def image_labelings(image: Index, first: int, permutations: int, seed: int) -> tuple[Mask, Index]:
     """Whether each image is A's, (U,), and the order of these in every labeling, (1 + B, U); row 0 is the observed."""
     in_a = np.arange(int(image.max()) + 1) <= image[:first].max()
-    return in_a, rearrangements(in_a[:, None].astype(np.float64), draws=permutations, seed=seed).orders
+    return in_a, Hypothesis(in_a).rearrangements(draws=permutations, seed=seed).orders
 
 
 def _squared_mmd_of_images(x: Real, image: Index, in_a: Mask, orders: Index) -> Real:

@@ -6,6 +6,7 @@ plus the coordinates between. Each rank then costs one kernel, and all ranks sha
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Unpack
 
 import numpy as np
 
@@ -13,8 +14,6 @@ from .._types import Index, Real
 from ..progress import over_blocks
 from .kernel import (
     KERNELS,
-    PERMUTATIONS,
-    SIGNIFICANCE,
     Distances,
     Kernel,
     median_of,
@@ -23,8 +22,7 @@ from .kernel import (
     pooled,
     row_blocks,
 )
-from .permutations import permuted_labels
-from .two_sample import MMDTest, Procedure, Widths, check_level, common_sizes
+from .two_sample import MMDTest, Options, Procedure, common_sizes
 
 # Squared distances are kept from rank to rank up to this many (512 MB); beyond, they are recomputed for each rank.
 MAX_KEPT_DISTANCES = 1 << 27
@@ -36,14 +34,7 @@ def nested_mmd_tests(
     *,
     kernels: Mapping[str, Kernel] | None = None,
     whole: Collection[str] = (),
-    permutations: int = PERMUTATIONS,
-    significance: float = SIGNIFICANCE,
-    bandwidth: Widths | None = None,
-    factor: Widths = 1.0,
-    approximate_above: int | None = None,
-    bins: int = 0,
-    seed: int = 0,
-    most: int = 0,
+    **options: Unpack[Options],
 ) -> Iterator[MMDTest]:
     """Test the first r coordinates of the samples, for every rank r.
 
@@ -57,8 +48,8 @@ def nested_mmd_tests(
         As in `combined_mmd_test`.
     whole : collection of str
         Descriptions that are always tested with all coordinates.
-    permutations, significance, bandwidth, factor, approximate_above, bins, seed, most
-        As in `pooled_mmd_test`.
+    **options
+        As of `pooled_mmd_test`.
 
     Yields
     ------
@@ -73,19 +64,17 @@ def nested_mmd_tests(
     kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in samples}
     points = {name: pooled(x, y) for name, (x, y) in samples.items()}
     m, n = common_sizes(samples)
-    check_level(significance)
     dimensions = [z.shape[1] for name, z in points.items() if name not in whole]
     _check_ranks(ranks, min(dimensions, default=max(ranks, default=1)))
-    labels = permuted_labels(m, m + n, permutations, seed, bins)
-    nests = {name: _Nest(z, seed, kinds[name], labels.order) for name, z in points.items() if name not in whole}
-    design = Procedure(labels, significance, bandwidth, factor, approximate_above, seed)
+    procedure = Procedure(m, m + n, **options)
+    seed, order = procedure.seed, procedure.labels.order
+    nests = {name: _Nest(z, seed, kinds[name], order) for name, z in points.items() if name not in whole}
     for rank in ranks:
         for nest in nests.values():
             nest.grow(rank)
-        descriptions = {
-            name: nests[name] if name in nests else kinds[name](z, labels.order) for name, z in points.items()
-        }
-        yield design.settled(descriptions, most, bins)
+        yield procedure.settled(
+            {name: nests[name] if name in nests else kinds[name](z, order) for name, z in points.items()}
+        )
 
 
 def _check_ranks(ranks: Sequence[int], dimension: int) -> None:

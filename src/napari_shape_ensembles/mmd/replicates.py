@@ -23,7 +23,7 @@ from .._types import Index, Real
 from ..progress import cancellation_check
 from .kernel import KERNELS, SIGNIFICANCE, Kernel, group_sums, median_distance
 from .permutations import chunks, nystrom_features
-from .two_sample import MORE, MMDTest, Widths, is_settled, joint_error, monte_carlo_error, widths
+from .two_sample import MORE, MMDTest, Widths, is_settled, joint_error, monte_carlo_error, shares_as_large, widths
 
 #: Up to this many labelings are enumerated; otherwise `DRAWS` are drawn at random.
 MAX_ENUMERATED, DRAWS = 20_000, 24_999
@@ -190,56 +190,6 @@ class Rearrangements:
         """Monte-Carlo error of the joint p-value of several parts, from their p-values under every labeling."""
         smallest = each.min(axis=0)
         return 0.0 if self.complete else joint_error(smallest, float(smallest[0]), len(self.orders) - 1)
-
-
-def rearrangements(
-    columns: Real, blocks: Index | None = None, covariates: Real | None = None, *, draws: int = DRAWS, seed: int = 0
-) -> Rearrangements:
-    """Enumerate, or draw, the distinct assignments of the rows of a design to the replicates.
-
-    Parameters
-    ----------
-    columns : (U, q) array
-        Design; equal rows are the same label.
-    blocks : (U,) array, optional
-        Rows are permuted only within a block.
-    covariates : (U, z) array, optional
-        Further columns of the design, which are not tested.
-    draws : int
-        Number of random orders if there are more than 20 000 labelings.
-    seed : int
-
-    Returns
-    -------
-    Rearrangements
-    """
-    count, alike = labellings(columns, blocks, covariates)
-    labels, own = _labels(columns, blocks, covariates)
-    complete = count <= MAX_ENUMERATED
-    orders = _orders(labels.tobytes(), own.tobytes(), 0 if complete else draws, 0 if complete else seed)
-    return Rearrangements(orders, complete, count, alike)
-
-
-def labellings(columns: Real, blocks: Index | None = None, covariates: Real | None = None) -> tuple[int, int]:
-    """Number of distinct labelings of a design, and of those that no test distinguishes from the observed one."""
-    labels, own = _labels(columns, blocks, covariates)
-    members = _members(own)
-    sizes = [np.unique(labels[rows], return_counts=True)[1].tolist() for rows in members]
-    count = prod(factorial(sum(size)) // prod(map(factorial, size)) for size in sizes)
-    return count, _alike(_rows(columns, covariates), labels, members, exchange=covariates is None)
-
-
-def _rows(columns: Real, covariates: Real | None) -> Real:
-    """All columns of a design, (U, q + z)."""
-    parts = (columns,) if covariates is None else (columns, covariates)
-    return np.concatenate([np.asarray(part, dtype=np.float64).reshape(len(part), -1) for part in parts], axis=1)
-
-
-def _labels(columns: Real, blocks: Index | None, covariates: Real | None) -> tuple[Index, Index]:
-    """Label of each row, shared by equal rows, and its block."""
-    rows = _rows(columns, covariates)
-    labels = np.unique(rows, axis=0, return_inverse=True)[1].ravel().astype(np.intp)
-    return labels, np.zeros(len(rows), dtype=np.intp) if blocks is None else np.asarray(blocks, dtype=np.intp)
 
 
 def _members(own: Index) -> list[Index]:
@@ -432,15 +382,38 @@ class Hypothesis:
             columns = columns * self.weights[:, None] / np.linalg.norm(self.weights) * len(columns) ** 0.5
         return _orthonormal(columns - self.nuisance @ (self.nuisance.T @ columns))
 
+    @cached_property
+    def _rows(self) -> Real:
+        """All columns of the design, (U, q + z): equal rows are the same label."""
+        parts = (self.columns,) if self.covariates is None else (self.columns, self.covariates)
+        return np.concatenate([np.asarray(part, dtype=np.float64).reshape(len(part), -1) for part in parts], axis=1)
+
+    @cached_property
+    def _labels(self) -> tuple[Index, Index]:
+        """Label of each row, and its block."""
+        labels = np.unique(self._rows, axis=0, return_inverse=True)[1].ravel().astype(np.intp)
+        blocks = np.zeros(len(labels)) if self.blocks is None else self.blocks
+        return labels, np.asarray(blocks, dtype=np.intp)
+
+    @cached_property
+    def labellings(self) -> tuple[int, int]:
+        """Number of distinct labelings, and of those that no test distinguishes from the observed one."""
+        labels, members = self._labels[0], _members(self._labels[1])
+        sizes = [np.unique(labels[rows], return_counts=True)[1].tolist() for rows in members]
+        count = prod(factorial(sum(size)) // prod(map(factorial, size)) for size in sizes)
+        return count, _alike(self._rows, labels, members, exchange=self.covariates is None)
+
     def least_p(self, draws: int = DRAWS) -> float:
         """Smallest p-value attainable by permuting these replicates."""
-        count, alike = labellings(np.asarray(self.columns, dtype=np.float64), self.blocks, self.covariates)
+        count, alike = self.labellings
         return max(alike / count, 0.0 if count <= MAX_ENUMERATED else 1 / (1 + draws))
 
     def rearrangements(self, *, draws: int = DRAWS, seed: int = 0) -> Rearrangements:
-        """Permutations of the replicates to test it on."""
-        columns = np.asarray(self.columns, dtype=np.float64)
-        return rearrangements(columns, self.blocks, self.covariates, draws=draws, seed=seed)
+        """Permutations of the replicates to test it on: all distinct ones, or so many of more than 20 000."""
+        count, alike = self.labellings
+        complete, (labels, blocks) = count <= MAX_ENUMERATED, self._labels
+        orders = _orders(labels.tobytes(), blocks.tobytes(), 0 if complete else draws, 0 if complete else seed)
+        return Rearrangements(orders, complete, count, alike)
 
 
 def _centred(columns: Real) -> Real:
@@ -516,22 +489,12 @@ def joint_p_values(statistics: Real) -> tuple[Real, Real]:
         permutations. The joint p-value of a labeling is the fraction of labelings with a value at most as large.
     """
     total = statistics.shape[1]
-    each = np.stack([_shares_as_large(row) for row in statistics])
+    each = np.stack([shares_as_large(row) for row in statistics])
     spread = statistics.std(axis=1, keepdims=True)
     centred = statistics - statistics.mean(axis=1, keepdims=True)
     outstanding = np.round((centred / np.where(spread > 0, spread, 1)).max(axis=0), 9)
     # The tie-breaker stays below the step between successive p-values.
-    return each, np.asarray(np.round(each.min(axis=0) + _shares_as_large(outstanding) / (4 * total), 14))
-
-
-def _shares_as_large(values: Real) -> Real:
-    """Fraction of values at least as large as each."""
-    total, order = len(values), np.argsort(values)
-    ascending = values[order]
-    ties = np.append(False, ascending[1:] == ascending[:-1])
-    shares = np.empty(total)
-    shares[order] = (total - np.maximum.accumulate(np.where(ties, 0, np.arange(total)))) / total
-    return shares
+    return each, np.asarray(np.round(each.min(axis=0) + shares_as_large(outstanding) / (4 * total), 14))
 
 
 def replicate_test(
@@ -817,7 +780,7 @@ def _intersection_p(
     """p-value of the hypothesis that the groups within each set of a partition are equal."""
     sets = np.asarray(partition)[group]
     within = sets if blocks is None else sets * (blocks.max() + 1) + blocks
-    drawn = rearrangements(group.astype(np.float64), within, draws=draws, seed=seed)
+    drawn = Hypothesis(group.astype(np.float64), within).rearrangements(draws=draws, seed=seed)
     statistics = []
     for i, j in pairs:
         # The pair's columns are zero on other groups; block means are removed from its own replicates.
@@ -901,12 +864,26 @@ class SmallSampleTest:
         return float(fdtri(*self.freedom, 1 - p_value / self.tests))
 
 
+def group_means(values: Real, group: Index, weights: Real | None = None) -> Real:
+    """Means of (N, k) values over each of U groups, such as images, (U, k); `weights` (N,) are equal by default."""
+    given = np.ones(len(values)) if weights is None else weights
+    sums = np.stack([np.bincount(group, column * given) for column in values.T], axis=1)
+    return np.asarray(sums / np.bincount(group, given)[:, None])
+
+
 def replicate_means(points: Real, replicate: Index) -> tuple[Real, Real]:
     """Means of the replicates' points (U, c), and pooled standard deviations within replicates (c,)."""
-    counts = np.bincount(replicate)
-    means = np.stack([np.bincount(replicate, column) / counts for column in points.T], axis=1)
+    means = group_means(points, replicate)
     squares = ((points - means[replicate]) ** 2).sum(axis=0)
-    return means, np.sqrt(squares / max(len(points) - len(counts), 1))
+    return means, np.sqrt(squares / max(len(points) - len(means), 1))
+
+
+def ranks(values: Real) -> Real:
+    """Ranks of numbers (N,), or within each column (N, k), from 1 and averaged over ties."""
+    if values.ndim == 2:
+        return np.stack([ranks(column) for column in values.T], axis=1)
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[places])
 
 
 def precision_differs(hypothesis: Hypothesis, counts: Index) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
-from .._types import Index, Real
+from .._types import Real
 from ..checks import RandomState, Sealed, expect, seed_of
 from .figures import plot_null
 from .kernel import KERNELS, PERMUTATIONS, SIGNIFICANCE, Distances, Kernel, pooled
@@ -131,6 +131,19 @@ class MMDTest(Sealed):
         return plot_null(self.null, self.mmd, self.p_value, "MMD", ax)
 
 
+class Options(TypedDict, total=False):
+    """Options of permutation tests: those of `mmd_test`, and `most` of `pooled_mmd_test`."""
+
+    permutations: int
+    significance: float
+    bandwidth: Widths | None
+    factor: Widths
+    approximate_above: int | None
+    bins: int
+    seed: int
+    most: int
+
+
 def mmd_test(
     x: Real,
     y: Real,
@@ -218,13 +231,7 @@ def combined_mmd_test(
     samples: Mapping[str, tuple[Real, Real]],
     *,
     kernels: Mapping[str, Kernel] | None = None,
-    permutations: int = PERMUTATIONS,
-    significance: float = SIGNIFICANCE,
-    bandwidth: Widths | None = None,
-    factor: Widths = 1.0,
-    approximate_above: int | None = None,
-    bins: int = 0,
-    seed: int = 0,
+    **options: Unpack[Options],
 ) -> MMDTest:
     """Test several descriptions of the same two samples at once, at an exact joint level.
 
@@ -240,8 +247,8 @@ def combined_mmd_test(
         Kernels of some descriptions, instead of the Gaussian one: -d, whose MMD² is the energy distance, in units of
         the median distance; or -d²/2, whose MMD is the distance between the means, in units of √d for d coordinates. A
         `bandwidth` replaces their unit too; `factor` applies to the Gaussian kernel only.
-    permutations, significance, bandwidth, factor, approximate_above, bins, seed
-        As in `mmd_test`.
+    **options
+        Of `mmd_test`: permutations, significance, bandwidth, factor, approximate_above, bins; and seed.
 
     Returns
     -------
@@ -267,19 +274,7 @@ def combined_mmd_test(
     expect(samples, Mapping, "combined_mmd_test takes a dict of pairs of samples")
     points = {name: pooled(x, y) for name, (x, y) in samples.items()}
     first, _ = common_sizes(samples)
-    check_level(significance)
-    return pooled_mmd_test(
-        points,
-        first,
-        kernels=kernels,
-        permutations=permutations,
-        significance=significance,
-        bandwidth=bandwidth,
-        factor=factor,
-        approximate_above=approximate_above,
-        bins=bins,
-        seed=seed,
-    )
+    return pooled_mmd_test(points, first, kernels=kernels, **options)
 
 
 def pooled_mmd_test(
@@ -287,14 +282,7 @@ def pooled_mmd_test(
     first: int,
     *,
     kernels: Mapping[str, Kernel] | None = None,
-    permutations: int = PERMUTATIONS,
-    significance: float = SIGNIFICANCE,
-    bandwidth: Widths | None = None,
-    factor: Widths = 1.0,
-    approximate_above: int | None = None,
-    bins: int = 0,
-    seed: int = 0,
-    most: int = 0,
+    **options: Unpack[Options],
 ) -> MMDTest:
     """As `combined_mmd_test`, for pooled descriptions (N, d), which are not copied; the first sample's rows first.
 
@@ -309,9 +297,8 @@ def pooled_mmd_test(
     p-value (binomial probabilities).
     """
     kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in points}
-    labels = permuted_labels(first, len(next(iter(points.values()))), permutations, seed, bins)
-    descriptions = {name: kinds[name](z, labels.order) for name, z in points.items()}
-    return Procedure(labels, significance, bandwidth, factor, approximate_above, seed).settled(descriptions, most, bins)
+    procedure = Procedure(first, len(next(iter(points.values()))), **options)
+    return procedure.settled({name: kinds[name](z, procedure.labels.order) for name, z in points.items()})
 
 
 def is_settled(p_value: float, permutations: int, significance: float, excess: float = 1.0) -> bool:
@@ -341,19 +328,31 @@ def joint_error(smallest: Real, least: float, permutations: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Procedure:
-    """How descriptions of one pair of samples are tested; the parameters are those of `combined_mmd_test`."""
+    """How descriptions of one pair of samples are tested: sizes of the first sample and of both, and the `Options`."""
 
-    labels: Labellings
-    significance: float
-    bandwidth: Widths | None
-    factor: Widths
-    approximate_above: int | None
-    seed: int
+    first: int
+    total: int
+    permutations: int = PERMUTATIONS
+    significance: float = SIGNIFICANCE
+    bandwidth: Widths | None = None
+    factor: Widths = 1.0
+    approximate_above: int | None = None
+    bins: int = 0
+    seed: int = 0
+    most: int = 0
 
-    def settled(self, descriptions: Mapping[str, Distances], most: int, bins: int) -> MMDTest:
+    def __post_init__(self) -> None:
+        check_level(self.significance)
+
+    @cached_property
+    def labels(self) -> Labellings:
+        """The permutations."""
+        return permuted_labels(self.first, self.total, self.permutations, self.seed, self.bins)
+
+    def settled(self, descriptions: Mapping[str, Distances]) -> MMDTest:
         """Test all descriptions with more permutations, up to `most`, while the decision depends on the draw."""
         test = first = self.test(descriptions)
-        permutations = len(self.labels) - 1
+        permutations, most = len(self.labels) - 1, self.most
         if self.labels.total > MAX_FACTORIZED and self.labels.sizes is None:
             most = min(most, MORE * permutations)  # each costs O(N²)
         while permutations < most:
@@ -361,13 +360,12 @@ class Procedure:
             if is_settled(test.p_value, permutations, self.significance, test.p_error / alone if alone else 1.0):
                 break
             permutations = min(MORE * permutations, most) if test is first else most
-            labels = permuted_labels(self.labels.first, self.labels.total, permutations, self.seed, bins)
-            test = replace(self, labels=labels).test(descriptions)
+            test = replace(self, permutations=permutations).test(descriptions)
         return test
 
     def test(self, descriptions: Mapping[str, Distances]) -> MMDTest:
         """Test all descriptions at one joint level."""
-        approximate = self.approximate_above is not None and self.labels.total > self.approximate_above
+        approximate = self.approximate_above is not None and self.total > self.approximate_above
         found: dict[str, tuple[float, Statistics]] = {}
         for name, distances in descriptions.items():
             bandwidth, factor = self.bandwidth, self.factor
@@ -471,14 +469,14 @@ def _thresholds(tests: Mapping[str, MMDTest], smallest: Real, significance: floa
     return found
 
 
-def _number_below(values: Real) -> Index:
-    """Number of smaller values, of each."""
-    order = np.argsort(values)
+def shares_as_large(values: Real) -> Real:
+    """Fraction of values at least as large as each."""
+    total, order = len(values), np.argsort(values)
     ordered = values[order]
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))  # of equal values
-    below = np.empty(len(values), np.intp)
-    below[order] = np.repeat(first, np.diff(first, append=len(values)))
-    return below
+    shares = np.empty(total)
+    shares[order] = (total - np.repeat(first, np.diff(first, append=total))) / total
+    return shares
 
 
 def _refined_p_values(tests: Mapping[str, MMDTest], *, ties: bool = False) -> Real:
@@ -493,8 +491,7 @@ def _refined_p_values(tests: Mapping[str, MMDTest], *, ties: bool = False) -> Re
     if ties:
         step = _TIE * np.maximum(values.max(axis=1, keepdims=True) ** 2, np.finfo(float).tiny)
         values = np.sqrt(np.maximum(values[:, :1] ** 2 + np.rint((values**2 - values[:, :1] ** 2) / step) * step, 0))
-    below = np.stack([_number_below(row) for row in values])
-    p_values = (values.shape[1] - below) / values.shape[1]
+    p_values = np.stack([shares_as_large(row) for row in values])
     spread = values.std(axis=1, keepdims=True)
     apart = (values - values.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
     largest = p_values * values.shape[1] < 1.5

@@ -95,24 +95,24 @@ class CheckingTask(JobRunner):
             counts = tuple(self._counted(shown))
             known = replace(shown.result.checks, suspects=counts, earlier=self._before(shown))
             self._checked = shown.result  # so that the next steps are not begun twice
-            shown = yield partial(_with_checks, shown, replace(shown.result, checks=known))
-            self._show(shown)
+            shown = yield from self._take(shown, replace(shown.result, checks=known))
             if shown.result.case == INCONCLUSIVE:
                 return
             without: tuple[Without, ...] = yield partial(influence, shown.result)
             known = replace(shown.result.checks, without=without)
-            shown = yield partial(_with_checks, shown, replace(shown.result, checks=known))
-            self._show(shown)
+            yield from self._take(shown, replace(shown.result, checks=known))
         except ValueError:  # an image that cannot be inspected, or a comparison without a result: nothing is known
             return
         if self.automatic and not self._trust.busy and not self._trust.blocking_reason():
             self._trust.run()
 
-    def _show(self, shown: DisplayedResult) -> None:
+    def _take(self, shown: DisplayedResult, result: Comparison) -> JobSteps:
         """Show the result with its checks, unless another one is shown by now."""
+        shown = yield partial(prepared_again, replace(shown, result=result))
         if self._comparison.result is self._checked:
             self._checked = shown.result
             self._comparison.take_checks(shown)
+        return shown
 
     def _counted(self, shown: DisplayedResult) -> Iterable[tuple[str, str, int]]:
         assert shown.sources is not None
@@ -138,11 +138,7 @@ class CheckingTask(JobRunner):
         judged = study.judged(shown.result)
         if judged.checks != shown.result.checks and not self.busy:
             self._checked = shown.result
-            self.begin(self._choices_job(shown, judged))
-
-    def _choices_job(self, shown: DisplayedResult, judged: Comparison) -> JobSteps:
-        shown = yield partial(_with_checks, shown, judged)
-        self._show(shown)
+            self.begin(self._take(shown, judged))
 
     def leave_out(self) -> None:
         """Exclude all suspect outlines, of all images alike, from the next run."""
@@ -218,7 +214,3 @@ def suspects_of(sources: list[Source], recipe: Outlines, result: Comparison) -> 
         }
         found.append(named)
     return found
-
-
-def _with_checks(shown: DisplayedResult, result: Comparison) -> DisplayedResult:
-    return prepared_again(replace(shown, result=result))

@@ -167,18 +167,16 @@ class ComparisonTask(Task[Comparison]):
 
     def _follow_names(self) -> None:
         """Call a group of one image by the current name of that image, as its sentence does."""
-        then = self.run_inputs
-        if self.result is None or then is None or len(then.layers) != len(then.titles) or len(then.layers) != len("AB"):
+        then, result = self.run_inputs, self.result
+        if result is None or then is None or not len(then.layers) == len(then.titles) == len("AB"):
             return
-        for (ref,), title, ensemble in zip(then.layers, then.titles, (self.result.a, self.result.b), strict=True):
-            layer = ref()
-            if layer is not None and ensemble.name == title != layer.name:
-                ensemble.name = layer.name
-        titles = tuple(title if (layer := ref()) is None else layer.name
-                       for (ref,), title in zip(then.layers, then.titles, strict=True))  # fmt: skip
+        pairs = zip(then.existing(), then.titles, strict=True)
+        titles = tuple(title if layer is None else layer.name for layer, title in pairs)
         if titles != then.titles:
+            for ensemble, before, now in zip((result.a, result.b), then.titles, titles, strict=True):
+                ensemble.name = now if ensemble.name == before else ensemble.name
             self.run_inputs = replace(then, titles=titles)
-            self.result.outlines["sample"] = np.repeat(self.result.names, [len(self.result.a), len(self.result.b)])
+            result.outlines["sample"] = np.repeat(result.names, [len(result.a), len(result.b)])
             self.changed.emit()
 
     # The run.

@@ -27,6 +27,11 @@ class Debouncer:
         request = self._requests
         QTimer.singleShot(self._wait, lambda: self._call_if_latest(request))
 
+    def request(self, _: object = None) -> None:
+        """Schedule the call, unless one is pending already."""
+        if not self.pending:
+            self.start()
+
     def stop(self) -> None:
         self._requests += 1
         self.pending = False

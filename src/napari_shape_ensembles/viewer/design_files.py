@@ -234,11 +234,6 @@ class DesignWork(JobRunner):
         self.message_posted.emit(said)
 
 
-class _Table(NamedTuple):
-    row: ImageRow
-    cells: dict[str, str]
-
-
 def _key(layer: Layer) -> tuple[Path, ImagePart | None]:
     """Return the file that a layer was read from, and its part of the file."""
     root, part = root_of(layer)
@@ -262,7 +257,7 @@ def source_in_file(row: Row, dims: "Dims") -> Source:
     return replace(source, path=path_of(root), part=part)
 
 
-def _read(path: Path) -> list[_Table]:
+def _read(path: Path) -> list[tuple[ImageRow, dict[str, str]]]:
     """Return the rows of a table, with their cells as text."""
     from ..io.curve_table import feature_text
 
@@ -272,7 +267,7 @@ def _read(path: Path) -> list[_Table]:
         name = f"{image.stem.removesuffix('.ome').removesuffix('.labels')} {part}".strip()
         cells = {str(column): table[column].iloc[place] for column in table}
         told = {column: feature_text(value) for column, value in cells.items() if value == value}
-        found.append(_Table(ImageRow(name, image, part, sizes.get(image.resolve())), told))
+        found.append((ImageRow(name, image, part, sizes.get(image.resolve())), told))
     return found
 
 

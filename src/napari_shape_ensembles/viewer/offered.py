@@ -97,6 +97,8 @@ class ComparedLayers(LayerListFollower):
         )
         #: Layers that the user took out of a group, or that were replaced: never chosen automatically again.
         self.opted_out: weakref.WeakSet[Layer] = weakref.WeakSet()
+        #: Layers made of another one, which are not compared with it unless a group is entered.
+        self.made: weakref.WeakSet[Layer] = weakref.WeakSet()
         self._classified: weakref.WeakSet[Layer] = weakref.WeakSet()
         self._last_active_image: Callable[[], Layer | None] = lambda: None  # the image active last
 
@@ -109,7 +111,7 @@ class ComparedLayers(LayerListFollower):
 
     def offered_automatically(self) -> list[Layer]:
         """Return the layers that can be put into a group automatically: if there are images, no annotation layers."""
-        offered = self.offered()
+        offered = [layer for layer in self.offered() if layer not in self.made]
         images = any(isinstance(layer, Image) for layer in offered)
         return [layer for layer in offered if not (images and layer in self.image_of_annotation)]
 

@@ -123,7 +123,7 @@ class ReviewLayers:
         reviewed.copy, self.corrected[layer] = weakref.ref(layer), corrected
         if reviewed.is_consensus:  # a new label set, which replaces no annotator's
             self.proposals.add(layer)
-            self._choices.design.opted_out.add(layer)
+            self._choices.design.made.add(layer)
         for name in PIXEL_EVENTS:
             getattr(layer.events, name).connect(self._strokes.start)
         strokes = weakref.ref(self._strokes)

@@ -42,7 +42,7 @@ from .inputs import (
 
 Result = TypeVar("Result")
 JobFunction: TypeAlias = Callable[[], Any]
-JobSteps: TypeAlias = Generator[JobFunction | None, Any, None]
+JobSteps: TypeAlias = Generator[JobFunction | None, Any, Any]
 # What is done with the outcome of a secondary job: at once, or in turns.
 Steps: TypeAlias = Iterable[JobFunction | None] | None
 

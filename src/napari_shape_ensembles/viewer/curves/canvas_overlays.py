@@ -49,14 +49,16 @@ class CanvasOverlays:
         camera = comparison.choices.viewer.scene.camera
         for event in (camera.events.center, camera.events.zoom):
             event.connect(self._on_camera_moved)
-        comparison.choices.layers.events.connect(self._on_layers_changed)
-        comparison.side_by_side.arranged.connect(self._on_layers_changed, check_nargs=False)
+        comparison.choices.layers.events.connect(self._captions_debouncer.request)
+        comparison.side_by_side.arranged.connect(self._captions_debouncer.request, check_nargs=False)
         self._card_debouncer = Debouncer(self.show_card)
 
     def fly_to(self, row: int) -> None:
-        """Move the camera to a curve that was selected in another view."""
+        """Move the camera to a curve that was selected in another view, and show its image if that was hidden."""
         outline, canvas = self._comparison.curves.outline(row), self._canvas()
         if outline is not None:
+            if (layer := self._comparison.curves.layer_of(row)) is not None:
+                self._comparison.side_by_side.reveal(layer)
             centre, zoom = view_of(self._comparison.choices.viewer, outline, _VIEW_EXTENT)
             if canvas is not None:
                 zoom = self._cell_center_and_size(canvas, row)[1] / max(float(np.ptp(outline, axis=0).max()), 1e-9)
@@ -110,11 +112,6 @@ class CanvasOverlays:
             self.line = None if canvas is None else self._deleted_with_page(LassoLine(canvas))
         if self.line is not None:
             self.line.draw(drawing)
-
-    def _on_layers_changed(self, _: object = None) -> None:
-        """Schedule an update of the captions: layer lists emit many events."""
-        if not self._captions_debouncer.pending:
-            self._captions_debouncer.start()
 
     def _on_camera_moved(self, _: object = None) -> None:
         for part in (self.outlines, self.captions):

@@ -111,7 +111,7 @@ class Bench(Page):
         for name, heading in self.headings.items():
             for signal in (*news[name], choices.changed, design.changed):
                 self.link(signal, heading.set_due)
-            heading.due.connect(self._schedule_headings)
+            heading.due.connect(self._headings_debouncer.request)
         self.canvas_overlays = CanvasOverlays(self, session.comparison)
         self.add_close_handler(partial(_automate, session, False))
         selection = session.comparison.selection
@@ -123,10 +123,6 @@ class Bench(Page):
         self.link(selection.drawing, self.canvas_overlays.draw)
         self.attach()
         self.show_page(0)
-
-    def _schedule_headings(self) -> None:
-        if not self._headings_debouncer.pending:
-            self._headings_debouncer.start()
 
     # The pages.
 

@@ -120,8 +120,8 @@ class StudyPage(TaskPage):
         if self._plot_state() != self._drawn_state:
             if not study.running:
                 self.redraw()
-            elif not self._redraw_debouncer.pending:
-                self._redraw_debouncer.start()
+            else:
+                self._redraw_debouncer.request()
 
     def _plot_state(self) -> tuple[Any, ...]:
         return self.result, self.study.drawn, self.marked()

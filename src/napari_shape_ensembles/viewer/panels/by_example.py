@@ -150,7 +150,7 @@ class Proposals(QWidget):
         """Size each picture for its word-wrapped caption, and the list for two rows."""
         wraps, metrics = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignHCenter, self.pictures.fontMetrics()
         items, heights = [self.pictures.item(row) for row in range(self.pictures.count())], []
-        room = QRect(0, 0, _THUMBNAIL_PX, 10 * _THUMBNAIL_PX)
+        room = QRect(0, 0, _THUMBNAIL_PX - _GAP, 10 * _THUMBNAIL_PX)  # the list leaves a margin beside a caption
         for item in items:
             heights.append(_THUMBNAIL_PX + metrics.boundingRect(room, wraps, item.text()).height() + _GAP)
             item.setSizeHint(QSize(_THUMBNAIL_PX + _GAP, heights[-1]))
