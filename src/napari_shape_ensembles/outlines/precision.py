@@ -237,38 +237,24 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     axes : (N, 2, 2) array
         The columns.
     spacings : list of (K,) arrays
-        From `spacings_of`: other outlines are reduced to vertices spaced like those of one of these polygons, or
-        equally if there are none.
+        From `spacings_of`: other outlines are reduced to vertices spaced like those of one of these polygons.
     """
     curves, drawn = list(ensemble.curves), np.isfinite(own.vertices)
     fewer = wanted.vertices * _TOLERANCE < np.diff(ensemble.offsets)
-    # Outlines of equal size, which may be equal, are spaced alike.
-    order = np.unique(np.round(own.size / own.size.max(initial=1), _DIGITS), return_inverse=True)[1]
-    counts = np.array([len(one) for one in spacings])
-    for index in np.flatnonzero(fewer):
-        if drawn[index] or not spacings:
-            curves[index] = _thinned(curves[index], int(wanted.vertices[index]))
-        else:
-            away = np.abs(counts - int(wanted.vertices[index]))
-            alike = np.flatnonzero(away == away.min())
-            curves[index] = _spaced(curves[index], spacings[alike[order[index] % len(alike)]])
+    for index in np.flatnonzero(fewer & drawn):
+        curves[index] = _thinned(curves[index], int(wanted.vertices[index]))
+    # Others are reduced to vertices at the end.
     dense = ~drawn & ~fewer
     grid = np.maximum(own.step, np.where(dense[:, None], own.pixel, 0))
-    regridded = (wanted.step > _TOLERANCE * grid).any(axis=1)
+    regridded = (wanted.step > _TOLERANCE * grid).any(axis=1) & (dense | drawn)
     corners = np.zeros((len(curves), 2))
     for index in np.flatnonzero(regridded):
-        # Variances of the errors of rounding add up.
-        step = np.sqrt(np.maximum(wanted.step[index] ** 2 - grid[index] ** 2, 0))
-        place = corners[index] = _place_of_grid(curves[index])
-        curves[index] = curves[index].copy()
-        for axis in np.flatnonzero(wanted.step[index] > _TOLERANCE * grid[index]):
-            relative = (curves[index][:, axis] - place[axis]) / step[axis]
-            curves[index][:, axis] = place[axis] + np.rint(relative) * step[axis]
+        curves[index], corners[index] = _rounded(curves[index], grid[index], wanted.step[index])
     new = (dense & regridded)[:, None]
     own = own._replace(
         pixel=np.where(new, np.maximum(own.pixel, wanted.step), own.pixel), step=np.where(new, wanted.step, own.step)
     )
-    retraced = (drawn | ~fewer) & _coarser(wanted, own.along(axes)).any(axis=1)
+    retraced = _coarser(wanted, own.along(axes)).any(axis=1)
     if not (fewer | regridded | retraced).any():
         return ensemble
     kept = np.ones(len(ensemble), dtype=bool)
@@ -308,6 +294,14 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     area, _ = areas_and_perimeters(ensemble.vertices, ensemble.offsets)
     least = np.minimum(_LEAST_LEFT * area, Recipe.min_area * (own.size[:, None] * wanted.pixel).prod(axis=1))
     kept &= ~retraced | (left >= least)
+    # Outlines of equal size, which may be equal, are spaced alike.
+    order = np.unique(np.round(own.size / own.size.max(initial=1), _DIGITS), return_inverse=True)[1]
+    counts = np.array([len(one) for one in spacings])
+    for index in np.flatnonzero(kept & fewer & ~drawn):
+        away = np.abs(counts - int(wanted.vertices[index]))
+        alike = np.flatnonzero(away == away.min())
+        curves[index] = _spaced(curves[index], spacings[alike[order[index] % len(alike)]])
+        curves[index], _ = _rounded(curves[index], np.zeros(2), wanted.step[index])
     dropped = ensemble.dropped
     if not kept.all():
         dropped[VANISHED] = dropped.get(VANISHED, 0) + int(np.count_nonzero(~kept))
@@ -404,6 +398,16 @@ def _place_of_grid(curve: Real) -> Real:
     # The same of several on every computer and in every unit.
     order = np.lexsort(np.round(farthest / np.sqrt(away.max()), _DIGITS).T)
     return np.asarray(curve.mean(axis=0) + _SPREAD * farthest[order[0]])
+
+
+def _rounded(curve: Real, own: Real, wanted: Real) -> tuple[Real, Real]:
+    """A curve on a grid of larger steps than its own, (2,) each, in the directions in which they are; and its place."""
+    place = _place_of_grid(curve)
+    # Variances of the errors of rounding add up.
+    step = np.sqrt(np.maximum(wanted**2 - own**2, 0))
+    larger = wanted > _TOLERANCE * own
+    on_grid = place + np.rint((curve - place) / np.where(larger, step, 1)) * step
+    return np.where(larger, on_grid, curve), place
 
 
 def _thinned(curve: Real, count: int) -> Real:
