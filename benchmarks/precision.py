@@ -18,6 +18,7 @@ from itertools import product
 import numpy as np
 import shapely
 from scipy.ndimage import find_objects
+from skimage.measure import find_contours
 
 from napari_shape_ensembles import Ensemble, Outlines, Settings, compare
 from napari_shape_ensembles.outlines.rasterize import rasterize
@@ -108,7 +109,17 @@ def edges(curves: Sequence[np.ndarray]) -> Ensemble:
         region = shapely.coverage_union_all(shapely.box(*low.T, *(low + 1).T)).simplify(0)
         largest = max(shapely.get_parts(region), key=shapely.area)
         found.append(np.asarray(largest.exterior.coords)[:-1])
-    return Ensemble(found)
+    return Ensemble(found, unit="µm")
+
+
+def outermost(curves: Sequence[np.ndarray]) -> Ensemble:
+    """Centers of the outermost pixels of masks, as OpenCV finds them."""
+    plane, found = plane_of(curves), []
+    for label, (rows, columns) in enumerate(find_objects(plane), 1):
+        mask = np.pad(plane[rows, columns] == label, 1).astype(float)
+        centers = np.round(max(find_contours(mask, 0.999), key=len)[:-1])
+        found.append(centers[(centers != np.roll(centers, 1, axis=0)).any(axis=1)])
+    return Ensemble(found, unit="µm")
 
 
 def clicked(curves: Sequence[np.ndarray], *, thinned: bool = False) -> Ensemble:
@@ -135,10 +146,13 @@ DOORS: dict[str, tuple[Acquisition, Acquisition]] = {
     "rounded": (rounded, rounded),
     "edges": (edges, edges),
     "rounded, dense": (rounded, Ensemble),
-    "edges, dense": (edges, Ensemble),
+    "edges, dense": (edges, partial(Ensemble, unit="µm")),
     "clicked": (clicked, partial(clicked, thinned=True)),
+    "outermost, labels": (outermost, traced),
+    "outermost, edges": (outermost, edges),
     "clicked, labels": (unevenly_clicked, traced),
     "clicked, dense": (unevenly_clicked, partial(Ensemble, unit="µm")),
+    "clicked, outermost": (unevenly_clicked, outermost),
     "smoothing": (traced, partial(traced, smoothing=2.0)),
     "oblong": (traced, partial(traced, columns=3)),
 }

@@ -31,8 +31,8 @@ from ..words import counted, listed
 
 # Groups are equally precise if Kolmogorov and Smirnov's test of their relative precisions exceeds this p-value.
 _ALIKE = 0.25
-# They are equally elongated above this one: leveling costs fine detail of all outlines.
-_AS_ELONGATED = 0.01
+# They are equally elongated, and follow pixels alike, above this one: leveling costs fine detail of all outlines.
+_ALIKE_ENOUGH = 0.01
 # Pixels of unequal sides are simulated by larger ones.
 _OBLONG = 2.0
 # Smoothing where groups are unequally elongated, relative to that of the coarsest.
@@ -82,7 +82,7 @@ def at_one_precision(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[En
     known = [_joined(of) for of in own]
     wanted = _matched(known, [np.concatenate(of) for of in axes], elongated=elongated)
     spacings: list[Real] = []
-    if any((np.isinf(of.vertices) & np.isfinite(to.vertices)).any() for of, to in zip(known, wanted, strict=True)):
+    if any((to.vertices < of.vertices).any() for of, to in zip(known, wanted, strict=True)):
         for images, precisions in zip(given, own, strict=True):
             spacings += itertools.chain(*map(spacings_of, images, precisions))
     finer: list[str] = []
@@ -158,9 +158,12 @@ def _matched(groups: Sequence[Precision], axes: Sequence[Real], *, elongated: bo
         if any(_turned(wanted, of.pixel) for wanted, of in zip(pixel, along, strict=True)):
             # Errors along one side of a pixel are smoothed along the other: all outlines have to be traced again.
             pixel, smoothing = ([_OBLONG * wanted for wanted in values] for values in (pixel, smoothing))
-    # What follows the boundary of pixels is not smoothed; simulated pixels are, so that all are alike.
+    # What follows the boundary of pixels is not smoothed, and goes around corners in several ways; simulated pixels
+    # are smoothed, so that all are alike.
     unequal = elongated or any((wanted > _TOLERANCE * of.pixel).any() for wanted, of in zip(pixel, along, strict=True))
     unequal |= any((wanted > _TOLERANCE * of.smoothing).any() for wanted, of in zip(smoothing, along, strict=True))
+    edges = [of.edge[of.edge > 0] for of in groups if of.edge.any()]
+    unequal |= len(edges) > 1 and _differ(edges, _ALIKE_ENOUGH)
     if unequal and any((of.pixel.any(axis=1) & ~of.smoothing.any(axis=1)).any() for of in groups):
         smoothing = [np.maximum(wanted, side) for wanted, side in zip(smoothing, pixel, strict=True)]
     if elongated:
@@ -169,7 +172,9 @@ def _matched(groups: Sequence[Precision], axes: Sequence[Real], *, elongated: bo
     steps = [step * size[:, None] for step, size in zip(relative, sizes, strict=True)]
     fewest = _to_coarsest([1 / of.vertices for of in groups], sizes)
     with np.errstate(divide="ignore"):
-        return [Precision(*of) for of in zip(sizes, pixel, smoothing, steps, [1 / of for of in fewest], strict=True)]
+        vertices = [1 / of for of in fewest]
+    edges = [of.edge for of in groups]
+    return [Precision(*of) for of in zip(sizes, pixel, smoothing, steps, vertices, edges, strict=True)]
 
 
 def _turned(wanted: Real, own: Real) -> bool:
@@ -187,7 +192,7 @@ def _unequally_elongated(groups: Sequence[Sequence[Ensemble]], known: Sequence[S
     if oblong or len(groups) < 2 or not all(of.any() for of in pixels) or any(map(was_traced_again, images)):
         return False
     lengths = [np.concatenate([np.linalg.norm(principal_axes(image)[..., 0], axis=1) for image in of]) for of in groups]
-    return _differ([length[of.any(axis=1)] for length, of in zip(lengths, pixels, strict=True)], _AS_ELONGATED)
+    return _differ([length[of.any(axis=1)] for length, of in zip(lengths, pixels, strict=True)], _ALIKE_ENOUGH)
 
 
 def _differ(values: Sequence[Real], alike: float = _ALIKE) -> bool:

@@ -375,8 +375,20 @@ def _twice_signed_area(curve):
     return total
 
 
-@njit((_vertices, _index, _index, _weights, _widths, _radii), cache=True, nogil=True)
-def retrace(vertices, offsets, parts, weights, sigma, radius):
+@njit(cache=True, nogil=True)
+def _fill_along(curve, label, image):
+    """Set the pixels with a center on the edges of a curve, which run along rows, columns and diagonals."""
+    for place in range(len(curve)):
+        here, after = curve[place], curve[(place + 1) % len(curve)]
+        steps = int(np.rint(max(abs(after[0] - here[0]), abs(after[1] - here[1]))))
+        for step in range(steps):
+            row = here[0] + (after[0] - here[0]) * step / steps
+            column = here[1] + (after[1] - here[1]) * step / steps
+            image[int(np.rint(row)), int(np.rint(column))] = label
+
+
+@njit((_vertices, _index, _index, _weights, _widths, _radii, types.boolean), cache=True, nogil=True)
+def retrace(vertices, offsets, parts, weights, sigma, radius, through_centers):
     """Trace curves again from their pixels: covered shares, and a share of the errors of whole pixels, after filtering.
 
     Parameters
@@ -391,6 +403,8 @@ def retrace(vertices, offsets, parts, weights, sigma, radius):
     sigma, radius : (2, N, 2) arrays
         Standard deviation of the Gaussian filters of the errors alone, and of all, and where they are truncated, in
         parts. Errors are not filtered alone where the deviation is 0.
+    through_centers : bool
+        Whether curves pass through the centers of pixels that belong to them, along rows, columns and diagonals.
 
     Returns
     -------
@@ -424,6 +438,8 @@ def retrace(vertices, offsets, parts, weights, sigma, radius):
         if weight > 0:
             whole = np.zeros((rows, columns), np.int32)
             _fill(curve, 1, whole)
+            if through_centers:
+                _fill_along(curve, 1, whole)
             error = errors[: mask.size].reshape(mask.shape)
             for i in range(n * rows):
                 for j in range(n * columns):
