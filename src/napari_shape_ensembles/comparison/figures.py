@@ -34,22 +34,9 @@ def plot_typical(
     *,
     means: Sequence[tuple[Real, Real] | None] = (None, None),
 ) -> "Axes":
-    """Plot some outlines of each of two groups over each other, the groups beside each other at one scale.
+    """Plot outlines of each of two groups over each other, the groups beside each other at one scale.
 
-    Parameters
-    ----------
-    outlines : two sequences of (n, 2) arrays
-        Centered, the most typical outline first.
-    names : two str
-    unit : str
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-    means : two pairs of arrays, or None
-        Mean outlines, drawn as dashed lines, and the bands around them.
-
-    Returns
-    -------
-    matplotlib Axes
+    Outlines are centered, the most typical first. Mean outlines, dashed, come with the bands around them.
     """
     ax = axes_of(ax, height=3.5)
     reach = 1.1 * max(float(np.abs(curve).max()) for side in outlines for curve in side)
@@ -79,20 +66,10 @@ def closed(curve: Real, right: float = 0) -> tuple[Real, Real]:
 
 
 def plot_comparison(undulation: MMDTest, scale: MMDTest, case: str, ax: "Axes | None" = None) -> "Axes":
-    """Plot the two tests and their parts: observed MMD and its permutation distribution, relative to the threshold.
+    """Plot the two tests and their parts: observed MMD and its null distribution, relative to the threshold.
 
-    Parameters
-    ----------
-    undulation, scale : MMDTest
-    case : str
-        Row of the truth table, such as "1∧0".
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        One row per test and part. Beyond the line at 1 a difference is detected (filled diamonds).
+    One row per test and part. Beyond the line at 1 a difference is detected (filled diamonds). The title is the row of
+    the truth table, such as "1∧0".
     """
     rows: list[tuple[str, MMDTest]] = []
     for name, test in (("undulation", undulation), ("scale", scale)):

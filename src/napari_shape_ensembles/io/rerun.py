@@ -103,18 +103,8 @@ class Rerun:
 def inputs_of(samples: Sequence[Sequence[Path]], reading: Reading, parts: Sequence[ImagePart] = ()) -> Inputs | None:
     """Record the input files of a result with their checksums, and how they were read.
 
-    Parameters
-    ----------
-    samples : sequence of sequences of Path
-        For a comparison, the files of A and those of B; for an experiment, one file per row.
-    reading : Reading
-    parts : sequence of ImagePart, optional
-        Parts of the images, in the same order.
-
-    Returns
-    -------
-    Inputs or None
-        None if a function finds the objects, as that cannot be saved.
+    `samples` are the files of A and those of B, or of an experiment one file per row; `parts` those of the images, in
+    the same order. None if a function finds the objects, as that cannot be saved.
     """
     recipe = recipe_tree(reading.settings.outlines)
     if recipe is None:
