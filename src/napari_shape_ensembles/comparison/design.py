@@ -243,25 +243,9 @@ def unequal_precision(first: float, second: float, unit: str = "images") -> str:
 
 
 def checked_design(table: pd.DataFrame, images: int, control: str | None = None) -> Design:
-    """Validate a design table and identify its replicates.
+    """Validate a design table, of one row per image, and identify its replicates.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row per image.
-    images : int
-        Number of images.
-    control : str, optional
-        Name of the control group.
-
-    Returns
-    -------
-    Design
-
-    Raises
-    ------
-    ValueError
-        For a table that does not match the images, without a group, with missing values, or an unknown control.
+    A ValueError says what is wrong: rows that do not match the images, no group, missing values, an unknown control.
     """
     import pandas as pd
 

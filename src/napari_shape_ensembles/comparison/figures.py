@@ -4,7 +4,7 @@ Color is never the only cue, and the state of pyplot is not used: without axes, 
 `ax.figure`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..palette import COLOR_A, COLOR_B, axes_of
 from ..words import p_text
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from .experiment import Experiment
@@ -33,22 +34,9 @@ def plot_typical(
     *,
     means: Sequence[tuple[Real, Real] | None] = (None, None),
 ) -> "Axes":
-    """Plot some outlines of each of two groups over each other, the groups beside each other at one scale.
+    """Plot outlines of each of two groups over each other, the groups beside each other at one scale.
 
-    Parameters
-    ----------
-    outlines : two sequences of (n, 2) arrays
-        Centered, the most typical outline first.
-    names : two str
-    unit : str
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-    means : two pairs of arrays, or None
-        Mean outlines, drawn as dashed lines, and the bands around them.
-
-    Returns
-    -------
-    matplotlib Axes
+    Outlines are centered, the most typical first. Mean outlines, dashed, come with the bands around them.
     """
     ax = axes_of(ax, height=3.5)
     reach = 1.1 * max(float(np.abs(curve).max()) for side in outlines for curve in side)
@@ -78,20 +66,10 @@ def closed(curve: Real, right: float = 0) -> tuple[Real, Real]:
 
 
 def plot_comparison(undulation: MMDTest, scale: MMDTest, case: str, ax: "Axes | None" = None) -> "Axes":
-    """Plot the two tests and their parts: observed MMD and its permutation distribution, relative to the threshold.
+    """Plot the two tests and their parts: observed MMD and its null distribution, relative to the threshold.
 
-    Parameters
-    ----------
-    undulation, scale : MMDTest
-    case : str
-        Row of the truth table, such as "1∧0".
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        One row per test and part. Beyond the line at 1 a difference is detected (filled diamonds).
+    One row per test and part. Beyond the line at 1 a difference is detected (filled diamonds). The title is the row of
+    the truth table, such as "1∧0".
     """
     rows: list[tuple[str, MMDTest]] = []
     for name, test in (("undulation", undulation), ("scale", scale)):
@@ -134,26 +112,38 @@ def plot_experiment(result: "Experiment", ax: "Axes | None" = None) -> "Axes":
     Markers are filled where the row of the contrast holds a difference (in scale for the size, in undulation for the
     roughness).
     """
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
     contrasts = result.table["contrast"].tolist()
     ax = axes_of(ax, height=1.2 + 0.5 * len(contrasts))
-    effects = result.effects.set_index(["contrast", "quantity"])
+    effects, ratios = result.effects.set_index(["quantity", "contrast"]), {}
+    for (quantity, mark), sign in zip(_QUANTITIES, (-1, 0), strict=True):
+        differs = [case[sign] == "0" for case in result.table["case"]]
+        ratios[quantity, mark] = effects.loc[quantity].loc[contrasts].assign(differs=differs)
+    draw_ratios(ax, ratios)
+    ax.set_xlabel("ratio (bars: 95 % intervals over replicates)")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def draw_ratios(ax: "Axes", ratios: "Mapping[tuple[str, str], pd.DataFrame]") -> None:
+    """Draw tables of ratios on a logarithmic axis, one line a row, each table by its name and marker.
+
+    Columns are ratio, low and high, the ends of its interval, and differs, for which the marker is filled.
+    """
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
     ax.axvline(1, color="0.3", linestyle=":")
-    for shift, ((quantity, mark), sign) in enumerate(zip(_QUANTITIES, (-1, 0), strict=True)):
-        rejected = [case[sign] == "0" for case in result.table["case"]]
-        for place, contrast in enumerate(reversed(contrasts)):
-            found, y = effects.loc[(contrast, quantity)], place + 0.15 - 0.3 * shift
-            style = "full" if rejected[len(contrasts) - 1 - place] else "none"
-            if np.isfinite(found["high"]):
-                ax.plot([found["low"], found["high"]], [y, y], color=f"C{shift}")
-            label = None if place else quantity
-            ax.plot(found["ratio"], y, mark, color=f"C{shift}", fillstyle=style, label=label)
+    for shift, ((name, mark), table) in enumerate(ratios.items()):
+        rows = table[["ratio", "low", "high", "differs"]].to_numpy().tolist()
+        for place, (ratio, low, high, differs) in enumerate(reversed(rows)):
+            y, style = place + 0.15 - 0.3 * shift, "full" if differs else "none"
+            if low > 0 and np.isfinite(high):
+                ax.plot([low, high], [y, y], color=f"C{shift}")
+            label = None if place else name
+            ax.plot(ratio, y, mark, color=f"C{shift}", fillstyle=style, label=label)
+    lines = [*table.index]
     ax.set_xscale("log")
     ax.xaxis.set_major_locator(LogLocator(subs=(1, 1.1, 1.25, 1.5, 2, 3, 5, 7, 8, 9)))
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_yticks(range(len(contrasts)), list(reversed(contrasts)), parse_math=False)
-    ax.set(xlabel="ratio (bars: 95 % intervals over replicates)", ylim=(-0.6, len(contrasts) - 0.4))
-    ax.legend(frameon=False, fontsize="small")
-    return ax
+    ax.set_yticks(range(len(lines)), lines[::-1], parse_math=False)
+    ax.set_ylim(-0.6, len(lines) - 0.4)

@@ -40,8 +40,8 @@ _MIN_CONCAVITY = 1e-3
 # Along directions in which points hardly lie beside their median it is that of numbers, of which the second derivative
 # says nothing: those with less than this share of that of a single direction across.
 _LEAST_BEND = 0.1
-# Outlines per block.
-_BLOCK = 2000
+# Outlines per block, and rounds of the iteration for a geometric median, at most.
+_BLOCK, _ROUNDS = 2000, 100
 
 
 def resolved_lobes(bands: Sequence[tuple[int, int]]) -> Sequence[str]:
@@ -112,14 +112,14 @@ def size_and_elongation(scales: Real) -> dict[str, Real]:
 
 
 @one_library_thread()
-def geometric_median(points: Real, weights: Real, *, rounds: int = 100) -> Real:
+def geometric_median(points: Real, weights: Real) -> Real:
     """Point with the smallest weighted mean distance to points (N, d), (d,): a mean that outliers do not pull.
 
     By Weiszfeld's iteration from the mean.
     """
     middle: Real = np.average(points, axis=0, weights=weights)
     floor = 1e-9 * float(np.linalg.norm(points.std(axis=0))) or 1.0
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         pull = weights / np.maximum(np.linalg.norm(points - middle, axis=1), floor)
         moved: Real = np.average(points, axis=0, weights=pull)
         step, middle = float(np.linalg.norm(moved - middle)), moved
@@ -134,10 +134,6 @@ def log_deviations(points: Real) -> Real:
     To every one its influence on the mean by way of the median is added (Hampel 1974), which sums to zero: so their
     standard error includes that of the median, without which 95 % intervals hold the true spread in 0.93 of pairs
     (`benchmarks/sentences.py --coverage 1000`).
-
-    Parameters
-    ----------
-    points : (n, d) array
     """
     middle = geometric_median(points, np.ones(len(points)))
     away = np.linalg.norm(points - middle, axis=1)
