@@ -113,7 +113,18 @@ def edges(curves: Sequence[np.ndarray]) -> Ensemble:
 
 def clicked(curves: Sequence[np.ndarray], *, thinned: bool = False) -> Ensemble:
     """Polygons of 40 vertices; half of every other one's, if `thinned`."""
-    return Ensemble([curve[:: 20 if thinned and place % 2 else 10] for place, curve in enumerate(curves)])
+    polygons = [curve[:: 20 if thinned and place % 2 else 10] for place, curve in enumerate(curves)]
+    return Ensemble(polygons, unit="µm")
+
+
+def unevenly_clicked(curves: Sequence[np.ndarray]) -> Ensemble:
+    """Polygons of 12 to 30 vertices at unequal distances."""
+    rng, polygons = np.random.default_rng(len(curves)), []
+    for curve in curves:
+        count = int(rng.integers(12, 31))
+        places = (np.arange(count) + rng.uniform(-0.3, 0.3, count)) * len(curve) / count
+        polygons.append(curve[np.unique(places.astype(int) % len(curve))])
+    return Ensemble(polygons, unit="µm")
 
 
 # How each side is acquired.
@@ -126,6 +137,8 @@ DOORS: dict[str, tuple[Acquisition, Acquisition]] = {
     "rounded, dense": (rounded, Ensemble),
     "edges, dense": (edges, Ensemble),
     "clicked": (clicked, partial(clicked, thinned=True)),
+    "clicked, labels": (unevenly_clicked, traced),
+    "clicked, dense": (unevenly_clicked, partial(Ensemble, unit="µm")),
     "smoothing": (traced, partial(traced, smoothing=2.0)),
     "oblong": (traced, partial(traced, columns=3)),
 }

@@ -554,7 +554,6 @@ def report(
     result = Comparison.load(comparison, memory=memory)
     with _running("explaining"):
         explanation = explain(result)
-    out.parent.mkdir(parents=True, exist_ok=True)
     with _writing(out.parent, [out.name]) as written:
         written.append(save_report(explanation, out, swaps=resynthesis(result) if proof else ()))
     if figures:
@@ -678,7 +677,6 @@ def inspect(
         tables = [rank_suspects(plane.pixels, seen, corrections=said)]
         if seen is not None:
             tables.append(missing_objects(plane.pixels, seen))
-    out.mkdir(parents=True, exist_ok=True)
     with _writing(out, [*names, f"{plane.name}.missing.csv"]) as written:
         for name, table in zip(names, tables, strict=True):
             write_table(out / name, table)
@@ -712,7 +710,6 @@ def _inspect_outlines(path: Path, out: Path, ticks: Path | None, first: int, mem
     with _running("inspecting"), naming(path.name):
         ranking = rank_suspects(table.ensemble)
     corrected = without(table, read_small_table(ticks)) if ticks else table
-    out.mkdir(parents=True, exist_ok=True)
     with _writing(out, names) as written:
         write_table(out / names[0], ranking)
         if ticks:
@@ -898,7 +895,6 @@ def make(
     _check_outputs(file.parent, [file.name], [images], force)
     with _running("reference"):
         reference, _ = make_reference(images, reading, significance=level, outlines=outlines)
-        file.parent.mkdir(parents=True, exist_ok=True)
         with _writing(file.parent, [file.name]) as written:
             reference.save(file)
             written.append(file)
@@ -1006,7 +1002,8 @@ def _write_study(out: Path, names: Sequence[str], study: Any, draw: Any, more: M
 
 @contextmanager
 def _writing(folder: Path, names: Iterable[str], earlier: Iterable[str] = ()) -> Iterator[list[Path]]:
-    """Record the files that are written, as `recording_outputs` does, and print which."""
+    """Record the files that are written into a folder, as `recording_outputs` does, and print which."""
+    folder.mkdir(parents=True, exist_ok=True)
     with recording_outputs(folder, names, earlier) as written:
         yield written
     echo_error("written: " + ", ".join(map(str, written)))

@@ -191,6 +191,7 @@ def test_half_of_many_images_have_a_quarter_of_the_outlines_drawn(measured):
     assert rows["compared"].tolist() == [60, 60, 45, 30]
     rows = Reference(usual, outlines=10).judge(measured(descriptors(rng, number) for number in (3, 20, 80)))
     assert rows["drawn"].tolist() == [3, 10, 10]
+    assert rows["compared"].tolist() == [60, 55, 55]
 
 
 def test_corrections_for_several_images(reference):

@@ -13,6 +13,7 @@ from napari_shape_ensembles.comparison.typical import typical_outlines, typical_
 from napari_shape_ensembles.explanation.headline import headline
 
 QUICK = Settings(landmarks=60, rank=10, permutations=199)
+ANGLE = np.linspace(0, 2 * np.pi, 120, endpoint=False)
 
 
 def lobed(count, seed, *, common):
@@ -108,6 +109,22 @@ def test_one_form_in_many_sizes_is_a_common_form(lobes):
     result = compare(Ensemble(curves[:12]), Ensemble(curves[12:]), QUICK, overrule=True)
     assert result.common_form == (0, 0)
     assert headline(result).formless == ""
+
+
+@pytest.mark.parametrize(("dents", "common"), [((1,), True), ((3, 4, 5), False)])
+def test_round_outlines_have_a_common_form_with_a_dent_each_but_not_with_several_anywhere(dents, common):
+    def dented(seed):
+        rng, curves = np.random.default_rng(seed), []
+        for _ in range(50):
+            depth = np.zeros(120)
+            for place in rng.uniform(0, 2 * np.pi, rng.choice(dents)):
+                depth += rng.uniform(0.1, 0.25) * np.exp(
+                    -((((ANGLE - place + np.pi) % (2 * np.pi) - np.pi) / 0.35) ** 2)
+                )
+            curves.append((1 - depth)[:, None] * np.stack([np.sin(ANGLE), np.cos(ANGLE)], axis=-1))
+        return Ensemble(curves)
+
+    assert compare(dented(1), dented(2), QUICK).has_common_form == (common, common)
 
 
 def test_discs_of_pixels_have_a_common_form():

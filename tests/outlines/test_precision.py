@@ -243,6 +243,58 @@ def test_polygons_are_thinned_to_the_same_vertices_from_any_start_and_in_any_dir
     assert [{(row, -column) for row, column in curve} for curve in mirrored] == expected
 
 
+def clicked(curves, least, most, *, seed=0):
+    """Polygons of `least` to `most` vertices at unequal distances."""
+    rng, found = np.random.default_rng(seed), []
+    for curve in curves:
+        count = rng.integers(least, most + 1)
+        places = (np.arange(count) + rng.uniform(-0.3, 0.3, count)) * len(curve) / count
+        found.append(curve[np.unique(places.astype(int) % len(curve))])
+    return Ensemble(found)
+
+
+def labeled(curves, side=80):
+    """Curves traced from labels, one below the other."""
+    masks = [rasterize([curve + side / 2], (side, side)) for curve in curves]
+    return extract_curves(np.concatenate([mask * number for number, mask in enumerate(masks, 1)]))
+
+
+@pytest.mark.parametrize(("least", "most"), [(9, 12), (12, 20), (20, 30), (40, 55)])
+@pytest.mark.parametrize("other", [labeled, Ensemble])
+def test_clicked_polygons_and_other_outlines_of_one_form_do_not_differ(least, most, other):
+    """Those of pixels are reduced to vertices as unequally spaced, and polygons get the errors of pixels."""
+    rejected = 0
+    for seed in range(8):
+        forms = circles(80, 400, seed=seed, waves=0.1)
+        result = compare(clicked(forms[:40], least, most, seed=seed), other(forms[40:]), QUICK, seed=seed)
+        rejected += result.undulation.rejected
+    assert rejected <= 1  # more than two are expected in 1 of 1000
+
+
+def test_clicked_polygons_show_other_forms_than_labels():
+    smooth, lobed = circles(40, 400, waves=0.06), circles(40, 400, seed=1, waves=0.12)
+    assert compare(clicked(smooth, 20, 30), labeled(lobed), QUICK).undulation.rejected
+    assert compare(labeled(smooth), clicked(lobed, 20, 30), QUICK).undulation.rejected
+
+
+def test_outlines_reduced_to_vertices_like_clicked_ones_do_not_depend_on_start_and_direction():
+    curves = circles(30, 400)
+    curves += [curve + 100 for curve in curves]  # equal ones stay equal
+    polygons = clicked(circles(30, 400, seed=1), 12, 20)
+
+    def reduced(of):
+        _, ((found,), _), _ = at_one_precision([[Ensemble(of)], [polygons]])
+        return [{tuple(vertex) for vertex in curve} for curve in found.curves]
+
+    expected = reduced(curves)
+    assert {len(curve) for curve in expected} <= set(range(11, 21))
+    assert {tuple(np.subtract(vertex, 100).round(6)) for vertex in expected[30]} == {
+        tuple(np.round(vertex, 6)) for vertex in expected[0]
+    }
+    assert reduced([np.roll(curve, 7, axis=0) for curve in curves]) == expected
+    assert reduced([curve[::-1] for curve in curves]) == expected
+
+
 def test_equal_precision_changes_nothing():
     whole = [Ensemble([np.round(curve) for curve in circles(20, 40, seed=seed)]) for seed in (0, 1)]
     clicked = [Ensemble(circles(20, 30, seed=seed)) for seed in (0, 1)]
@@ -455,7 +507,7 @@ def test_smoothing_again_equals_filtering_a_fine_mask(sigma):
     none, pixel = np.zeros((1, 2)), np.ones((1, 2))
     own = Precision(np.full(1, 40.0), pixel, pixel, none, np.full(1, np.inf))
     wanted = own._replace(pixel=pixel / 40, smoothing=np.sqrt(1 + np.square([sigma])) / 40)
-    (smoothed,) = acquired_at(Ensemble([curve]), own, wanted, 40 * np.eye(2)[None]).curves
+    (smoothed,) = acquired_at(Ensemble([curve]), own, wanted, 40 * np.eye(2)[None], []).curves
     corner = curve.min(axis=0) - 5
     mask = rasterize([(curve - corner) / 0.05], tuple(np.ptp(curve, axis=0).astype(int) * 20 + 220)) > 0
     level = gaussian_filter(mask.astype(float), 20 * np.array(sigma))

@@ -314,6 +314,27 @@ def test_labels_and_classes_opened_as_images_are_recognized(session, qtbot):
     assert session.design.sides() == ((model.layers["mask labels"],), (model.layers["two"],))
 
 
+def test_the_class_that_surrounds_the_others_is_not_compared(session, qtbot):
+    """As ilastik writes them: from 1 on, with the background as a class."""
+    model = session.choices.viewer
+    simple = np.where(TRUTH[2] > 0, TRUTH[2] % 2 + 2, 1).astype(np.uint8)
+    image = model.add_image(simple, name="simple")
+    session.segmentation.image.choose(image)
+    task = previewed(session, qtbot, lambda: session.design.choose([image], [model.layers["two"]]))
+    assert task.contents == {"simple": "classes"}
+    convert(task, qtbot, classes_apart=True)
+    a, b = session.design.sides()
+    assert (a[0].name, b[0].name) == ("simple class 2", "simple class 3")
+    for layer, value in ((a[0], 2), (b[0], 3)):
+        np.testing.assert_array_equal(layer.data > 0, simple == value)
+    image.visible = True
+    session.segmentation.image.choose(image)
+    image.data = np.where(TRUTH[2] > 0, 2, 1).astype(np.uint8)
+    task = previewed(session, qtbot, lambda: session.design.choose([image], [model.layers["two"]]))
+    convert(task, qtbot, classes_apart=True)
+    assert "one class beside the background" in task.message
+
+
 def test_images_of_labels_are_converted_in_a_window_that_draws_them(viewer, qtbot):
     """The driver crashed, as the images were hidden when their previews were removed."""
     viewer.window._qt_window.resize(800, 600)  # a small canvas is drawn faster

@@ -15,7 +15,7 @@ from .._types import Index
 from ..archive import ContentError, Tree
 from ..checks import several
 from ..mmd.replicates import Hypothesis, replicates_needed
-from ..words import counted, p_text
+from ..words import counted, listed, p_text
 from . import records
 from .settings import Settings
 
@@ -146,10 +146,8 @@ class Design:
 
     def to_tree(self) -> Tree:
         """Return the design as arrays, numbers and strings, for `archive`."""
-        table = self.replicates
-        columns = {f"column{place}": np.asarray(table[name].tolist()) for place, name in enumerate(table)}
         return {
-            "replicates": {"names": [str(name) for name in table], **columns},
+            "replicates": records.columns_tree(self.replicates),
             "of_image": self.of_image,
             "groups": list(self.groups),
             "control": self.control,
@@ -161,13 +159,8 @@ class Design:
         """Restore a design from the result of `to_tree`; raises ValueError for invalid data."""
         import pandas as pd
 
-        kept = records.value(tree, "replicates", dict)
-        table = pd.DataFrame(
-            {
-                str(name): records.array(kept, f"column{place}", "biufU", (None,)).tolist()
-                for place, name in enumerate(records.value(kept, "names", list))
-            },
-        )
+        columns = records.columns_of_tree(records.value(tree, "replicates", dict), (None,))
+        table = pd.DataFrame({name: values.tolist() for name, values in columns.items()})
         groups = tuple(str(name) for name in records.value(tree, "groups", list))
         if not {GROUP, REPLICATE, "images"} <= set(table) or set(table[GROUP]) != set(groups):
             raise ContentError("its design does not fit its groups")
@@ -250,25 +243,9 @@ def unequal_precision(first: float, second: float, unit: str = "images") -> str:
 
 
 def checked_design(table: pd.DataFrame, images: int, control: str | None = None) -> Design:
-    """Validate a design table and identify its replicates.
+    """Validate a design table, of one row per image, and identify its replicates.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row per image.
-    images : int
-        Number of images.
-    control : str, optional
-        Name of the control group.
-
-    Returns
-    -------
-    Design
-
-    Raises
-    ------
-    ValueError
-        For a table that does not match the images, without a group, with missing values, or an unknown control.
+    A ValueError says what is wrong: rows that do not match the images, no group, missing values, an unknown control.
     """
     import pandas as pd
 
@@ -378,26 +355,22 @@ def _collected(table: pd.DataFrame, groups: tuple[str, ...], control: str | None
         held = keys.groupby(BLOCK, sort=False)[GROUP].nunique()
         alone = held.index[held < 2].tolist()
         if alone and len(groups) > 1:
-            listed = f"{', '.join(alone[:3])}{' ...' if len(alone) > 3 else ''}"
             notes.append(
-                f"Blocks with only one group, which carry no information about differences between groups: {listed}."
+                "Blocks with only one group, which carry no information about differences between groups: "
+                f"{listed(alone)}."
             )
         if REPLICATE in table:
             shared = keys.drop_duplicates().duplicated([GROUP, REPLICATE], keep=False)
-            again = sorted(set(keys.drop_duplicates()[REPLICATE][shared]))
-            if again:
+            if again := sorted(set(keys.drop_duplicates()[REPLICATE][shared])):
                 notes.append(
-                    f"Replicates {', '.join(again[:3])}{' ...' if len(again) > 3 else ''} occur in several blocks "
-                    "and are treated as different in each."
+                    f"Replicates {listed(again)} occur in several blocks and are treated as different in each."
                 )
     elif REPLICATE in table:
         shared = keys.drop_duplicates()[REPLICATE].duplicated(keep=False)
-        again = sorted(set(keys.drop_duplicates()[REPLICATE][shared]))
-        if again:
+        if again := sorted(set(keys.drop_duplicates()[REPLICATE][shared])):
             notes.append(
-                f"Replicates {', '.join(again[:3])}{' ...' if len(again) > 3 else ''} occur in several groups and "
-                "are treated as different in each. If they are the same (an animal before and after), name them in "
-                "a column block, too."
+                f"Replicates {listed(again)} occur in several groups and are treated as different in each. If they are "
+                "the same (an animal before and after), name them in a column block, too."
             )
     number = keys.groupby(list(keys), sort=False).ngroup().to_numpy().astype(np.intp)
     rows = keys.drop_duplicates().reset_index(drop=True)

@@ -101,11 +101,7 @@ _LEAST_LOBES = 0.1
 def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFrame":
     """Table of the named quantities of a comparison; see `Comparison.estimates`.
 
-    Parameters
-    ----------
-    comparison : Comparison
-    distances : bool
-        Include quantities that are no ratio, whose bootstrap takes seconds for thousands of curves.
+    Distances, which are no ratios, can be left out: their bootstrap takes seconds for thousands of curves.
     """
     import pandas as pd
 

@@ -502,7 +502,7 @@ class Experiment(Saved):
         """
         if not self.design.pairs:
             raise ValueError("there is only one group, so no contrast to plot: see trend and quantities.slopes")
-        return plot_experiment(self.table, self.effects, ax)
+        return plot_experiment(self, ax)
 
     def __repr__(self) -> str:
         return f"Experiment({self.summary()})"
@@ -755,7 +755,7 @@ def experiment(
     return _compared(_usable(given), compared, checked, settings, correction, note, **more)
 
 
-def experiment_again(result: Experiment, *, progress: Listener | None = None) -> Experiment:
+def experiment_again(result: Experiment) -> Experiment:
     """Learn from the outlines of a result, and test them, once more."""
     groups = result.groups
     again = _compared(
@@ -765,7 +765,6 @@ def experiment_again(result: Experiment, *, progress: Listener | None = None) ->
         result.settings,
         result.correction,
         groups.note,
-        progress=progress,
     )
     return replace(again, inputs=result.inputs)
 
@@ -780,7 +779,7 @@ def _compared(
     *,
     scratch: StrPath | None = None,
     client: Any = None,
-    progress: Listener | None,
+    progress: Listener | None = None,
 ) -> Experiment:
     with reporting(progress):
         for sentence in design.forecast(settings):

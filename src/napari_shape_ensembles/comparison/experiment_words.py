@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._types import Real
-from ..words import counted, p_text
+from ..words import counted, listed, p_text
 from .answer import ratio_words
 from .border import NOTED, weights_in_words
 from .design import FEW_REPLICATES
@@ -117,10 +117,9 @@ def warnings(result: Any) -> tuple[str, ...]:
     exchanged = ((result.table["decided_by"] == PERMUTATION) & (result.table["permuted"] != "curves")).any()
     equal = "Permuted replicates have equal weights, even those with few outlines"
     if (few := np.flatnonzero((counts < _MIN_OUTLINES) & (counts < np.median(counts) / 2))).size:
-        names = [" of ".join(result.design.replicates[["replicate", "group"]].iloc[place]) for place in few[:3]]
-        listed = f"{', '.join(names)}{' ...' if len(few) > 3 else ''}"
+        names = [" of ".join(result.design.replicates[["replicate", "group"]].iloc[place]) for place in few]
         found.append(
-            f"{equal if exchanged else 'Means of few outlines have less weight'}: {listed} ({counts[few].max()} "
+            f"{equal if exchanged else 'Means of few outlines have less weight'}: {listed(names)} ({counts[few].max()} "
             f"at most; the median is {np.median(counts):g})."
         )
     table, level = result.table, result.settings.test_level

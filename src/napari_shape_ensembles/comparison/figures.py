@@ -1,4 +1,4 @@
-"""Plots of comparisons, their effect sizes and experiments, on Matplotlib axes, which are returned.
+"""Plots of comparisons and experiments, on Matplotlib axes, which are returned.
 
 Color is never the only cue, and the state of pyplot is not used: without axes, a new figure is created, which is
 `ax.figure`.
@@ -11,13 +11,14 @@ import numpy as np
 
 from .._types import Real
 from ..mmd import MMDTest
-from ..mmd.dependence import DependenceTest
 from ..palette import COLOR_A, COLOR_B, axes_of
 from ..words import p_text
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from .experiment import Experiment
 
 
 # Height of a null distribution, in rows.
@@ -33,35 +34,22 @@ def plot_typical(
     *,
     means: Sequence[tuple[Real, Real] | None] = (None, None),
 ) -> "Axes":
-    """Plot some outlines of each of two groups over each other, the groups beside each other at one scale.
+    """Plot outlines of each of two groups over each other, the groups beside each other at one scale.
 
-    Parameters
-    ----------
-    outlines : two sequences of (n, 2) arrays
-        Centered, the most typical outline first.
-    names : two str
-    unit : str
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-    means : two pairs of arrays, or None
-        Mean outlines, drawn as dashed lines, and the bands around them.
-
-    Returns
-    -------
-    matplotlib Axes
+    Outlines are centered, the most typical first. Mean outlines, dashed, come with the bands around them.
     """
     ax = axes_of(ax, height=3.5)
     reach = 1.1 * max(float(np.abs(curve).max()) for side in outlines for curve in side)
     for place, (side, mean, color) in enumerate(zip(outlines, means, (COLOR_A, COLOR_B), strict=True)):
         (most, *others), right = side, 2 * reach * place
         for curve in others:
-            ax.plot(*_closed(curve, right), color=color, linewidth=0.9)
-        ax.fill(*_closed(most, right), facecolor=color, alpha=0.2)
-        ax.plot(*_closed(most, right), color=color, linewidth=2)
+            ax.plot(*closed(curve, right), color=color, linewidth=0.9)
+        ax.fill(*closed(most, right), facecolor=color, alpha=0.2)
+        ax.plot(*closed(most, right), color=color, linewidth=2)
         if mean is not None:
             outline, band = mean
-            ax.fill(*_closed(band, right), facecolor="0.5", alpha=0.3, linewidth=0)
-            ax.plot(*_closed(outline, right), color="0.2", linewidth=0.9, linestyle="--")
+            ax.fill(*closed(band, right), facecolor="0.5", alpha=0.3, linewidth=0)
+            ax.plot(*closed(outline, right), color="0.2", linewidth=0.9, linestyle="--")
     ax.set(aspect="equal", xlim=(-reach, 3 * reach), ylim=(reach, -reach), ylabel=unit)
     ax.set_xticks([0, 2 * reach], list(names), parse_math=False)
     ax.tick_params(axis="x", length=0)
@@ -71,34 +59,24 @@ def plot_typical(
     return ax
 
 
-def _closed(curve: Real, right: float) -> tuple[Real, Real]:
+def closed(curve: Real, right: float = 0) -> tuple[Real, Real]:
     """Column and row of a closed curve that is moved to the right, for plotting with rows downwards."""
     around = np.concatenate([curve, curve[:1]])
     return around[:, 1] + right, around[:, 0]
 
 
 def plot_comparison(undulation: MMDTest, scale: MMDTest, case: str, ax: "Axes | None" = None) -> "Axes":
-    """Plot the two tests and their parts: observed MMD and its permutation distribution, relative to the threshold.
+    """Plot the two tests and their parts: observed MMD and its null distribution, relative to the threshold.
 
-    Parameters
-    ----------
-    undulation, scale : MMDTest
-    case : str
-        Row of the truth table, such as "1∧0".
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        One row per test and part. Beyond the line at 1 a difference is detected (filled diamonds).
+    One row per test and part. Beyond the line at 1 a difference is detected (filled diamonds). The title is the row of
+    the truth table, such as "1∧0".
     """
     rows: list[tuple[str, MMDTest]] = []
     for name, test in (("undulation", undulation), ("scale", scale)):
         rows.append((name, test))
         rows += [(part, found) for part, found in test.judged.items() if part]
     ax = axes_of(ax, height=0.9 + 0.45 * len(rows))
-    _draw_nulls([(name, test.null, test.mmd, test.threshold, test.p_value, test.rejected) for name, test in rows], ax)
+    draw_nulls([(name, test.null, test.mmd, test.threshold, test.p_value, test.rejected) for name, test in rows], ax)
     for tick in ax.get_yticklabels():
         tick.set_fontweight("bold" if tick.get_text() in ("undulation", "scale") else "normal")
     ax.set_xlabel("MMD / threshold")
@@ -106,7 +84,7 @@ def plot_comparison(undulation: MMDTest, scale: MMDTest, case: str, ax: "Axes | 
     return ax
 
 
-def _draw_nulls(rows: Sequence[tuple[str, Real, float, float, float, bool]], ax: "Axes") -> None:
+def draw_nulls(rows: Sequence[tuple[str, Real, float, float, float, bool]], ax: "Axes") -> None:
     """Plot rows from top to bottom of name, permuted values, observed value, threshold, p-value, and rejected."""
     ax.axvline(1, color="0.3", linestyle=":", label="threshold")
     for place, (_, null, observed, threshold, p_value, rejected) in enumerate(rows):
@@ -128,104 +106,44 @@ def _draw_nulls(rows: Sequence[tuple[str, Real, float, float, float, bool]], ax:
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="x-small")
 
 
-def plot_position(form: DependenceTest, scale: DependenceTest, ax: "Axes | None" = None) -> "Axes":
-    """Plot the HSIC of form and of scale with position, observed and permuted, relative to the threshold.
+def plot_experiment(result: "Experiment", ax: "Axes | None" = None) -> "Axes":
+    """Plot the ratio of size and of roughness of every contrast, with its 95 % interval if there are replicates.
 
-    Parameters
-    ----------
-    form, scale : DependenceTest
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        Beyond the line at 1 a dependence is detected (filled diamonds).
+    Markers are filled where the row of the contrast holds a difference (in scale for the size, in undulation for the
+    roughness).
     """
-    ax = axes_of(ax, height=1.9)
-    rows = [
-        (name, test.null, test.hsic, _threshold(test), test.p_value, test.rejected)
-        for name, test in (("form", form), ("scale", scale))
-    ]
-    _draw_nulls(rows, ax)
-    ax.set_xlabel("HSIC with position / threshold")
+    contrasts = result.table["contrast"].tolist()
+    ax = axes_of(ax, height=1.2 + 0.5 * len(contrasts))
+    effects, ratios = result.effects.set_index(["quantity", "contrast"]), {}
+    for (quantity, mark), sign in zip(_QUANTITIES, (-1, 0), strict=True):
+        differs = [case[sign] == "0" for case in result.table["case"]]
+        ratios[quantity, mark] = effects.loc[quantity].loc[contrasts].assign(differs=differs)
+    draw_ratios(ax, ratios)
+    ax.set_xlabel("ratio (bars: 95 % intervals over replicates)")
+    ax.legend(frameon=False, fontsize="small")
     return ax
 
 
-def _threshold(test: DependenceTest) -> float:
-    """Critical value of the permutation distribution, including the observed value."""
-    return float(np.quantile(np.append(test.null, test.hsic), 1 - test.significance, method="higher"))
+def draw_ratios(ax: "Axes", ratios: "Mapping[tuple[str, str], pd.DataFrame]") -> None:
+    """Draw tables of ratios on a logarithmic axis, one line a row, each table by its name and marker.
 
-
-def plot_sensitivity(
-    p_values: Mapping[str, Sequence[float]], significance: float, title: str, ax: "Axes | None" = None
-) -> "Axes":
-    """Plot the p-values of both tests for every archetype, the first as a diamond, and the level.
-
-    Parameters
-    ----------
-    p_values : mapping of str to sequence of float
-        p-values of each test, one per archetype.
-    significance : float
-    title : str
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    ax = axes_of(ax, height=1.9)
-    ax.axvline(significance, color="0.3", linestyle=":", label=f"level {significance:g}")
-    for place, (first, *others) in enumerate(reversed([*p_values.values()])):
-        spread = np.linspace(-0.25, 0.25, len(others))
-        label = None if place else "other archetypes"
-        ax.plot(others, place + spread, "o", color="0.4", fillstyle="none", markersize=5, label=label)
-        ax.plot(first, place, "D", color="C3", label=None if place else "archetype of the settings")
-    ax.set_yticks(range(len(p_values)), [*p_values][::-1])
-    ax.set(xscale="log", xlabel="p-value", ylim=(-0.5, len(p_values) - 0.5), xlim=(None, 1.3))
-    ax.set_title(title, loc="left", fontsize="medium")
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="x-small")
-    return ax
-
-
-def plot_experiment(table: "pd.DataFrame", effects: "pd.DataFrame", ax: "Axes | None" = None) -> "Axes":
-    """Plot the ratio of size and of roughness of every contrast, with its 95 % interval over replicates.
-
-    Parameters
-    ----------
-    table, effects : DataFrame
-        Attributes of an `Experiment`.
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        Filled markers where the row of the contrast holds a difference (in scale for the size, in undulation for the
-        roughness).
-        Without replicates there is no interval.
+    Columns are ratio, low and high, the ends of its interval, and differs, for which the marker is filled.
     """
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    contrasts = table["contrast"].tolist()
-    ax = axes_of(ax, height=1.2 + 0.5 * len(contrasts))
-    effects = effects.set_index(["contrast", "quantity"])
     ax.axvline(1, color="0.3", linestyle=":")
-    for shift, ((quantity, mark), sign) in enumerate(zip(_QUANTITIES, (-1, 0), strict=True)):
-        rejected = [case[sign] == "0" for case in table["case"]]
-        for place, contrast in enumerate(reversed(contrasts)):
-            found, y = effects.loc[(contrast, quantity)], place + 0.15 - 0.3 * shift
-            style = "full" if rejected[len(contrasts) - 1 - place] else "none"
-            if np.isfinite(found["high"]):
-                ax.plot([found["low"], found["high"]], [y, y], color=f"C{shift}")
-            label = None if place else quantity
-            ax.plot(found["ratio"], y, mark, color=f"C{shift}", fillstyle=style, label=label)
+    for shift, ((name, mark), table) in enumerate(ratios.items()):
+        rows = table[["ratio", "low", "high", "differs"]].to_numpy().tolist()
+        for place, (ratio, low, high, differs) in enumerate(reversed(rows)):
+            y, style = place + 0.15 - 0.3 * shift, "full" if differs else "none"
+            if low > 0 and np.isfinite(high):
+                ax.plot([low, high], [y, y], color=f"C{shift}")
+            label = None if place else name
+            ax.plot(ratio, y, mark, color=f"C{shift}", fillstyle=style, label=label)
+    lines = [*table.index]
     ax.set_xscale("log")
     ax.xaxis.set_major_locator(LogLocator(subs=(1, 1.1, 1.25, 1.5, 2, 3, 5, 7, 8, 9)))
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_yticks(range(len(contrasts)), list(reversed(contrasts)), parse_math=False)
-    ax.set(xlabel="ratio (bars: 95 % intervals over replicates)", ylim=(-0.6, len(contrasts) - 0.4))
-    ax.legend(frameon=False, fontsize="small")
-    return ax
+    ax.set_yticks(range(len(lines)), lines[::-1], parse_math=False)
+    ax.set_ylim(-0.6, len(lines) - 0.4)

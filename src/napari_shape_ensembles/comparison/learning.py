@@ -16,13 +16,13 @@ from ..outlines import Ensemble
 from ..outlines.ensemble import areas_and_perimeters
 from ..outlines.precision import precision_of, simulated_error
 from ..progress import one_library_thread, report
-from ..shapes import ShapeSpace, spd, to_landmarks
+from ..shapes import ShapeSpace, spd
 from ..shapes.decomposition import check_landmarks, curve_blocks, planes
 from ..shapes.held import Held, HeldByWorkers
 from ..shapes.lobes import lobes_held
 from ..shapes.space import project
 from .parts import form_descriptors, tests_components
-from .settings import Settings
+from .settings import Settings, landmarks_of
 
 #: Lower limit of the relative precision of outlines: smaller variation is rounding and interpolation error.
 KNOWN = 1e-8
@@ -114,8 +114,7 @@ def learn(
         else:
             ensembles = list(ensembles)
             measures = [_measures(ensemble) for ensemble in ensembles]
-            options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
-            held = Held(to_landmarks(ensembles, settings.landmarks, **options).swapaxes(1, 2))
+            held = Held(landmarks_of(ensembles, settings).swapaxes(1, 2))
         lobes = lobes_held(np.concatenate([one.around for one in measures]))
         learned = _learned(held, np.concatenate([one.places for one in measures]), settings, lobes)
     learned.space.unit_ = measures[0].unit
@@ -132,8 +131,7 @@ def _measures(ensemble: Ensemble) -> _Measures:
 
 def _placed(ensemble: Ensemble, *, settings: Settings) -> tuple[Real, _Measures]:
     """Landmarks (N, 2, n) of some outlines, and what else is needed of them."""
-    options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
-    return to_landmarks(ensemble, settings.landmarks, **options).swapaxes(1, 2), _measures(ensemble)
+    return landmarks_of(ensemble, settings).swapaxes(1, 2), _measures(ensemble)
 
 
 def _chunks(ensembles: Iterable[Ensemble]) -> Iterator[Ensemble]:
@@ -256,20 +254,10 @@ def clear_constant(coordinates: Real, known: float) -> None:
 
 
 def relative_precision(places: Real, scale: Real) -> float:
-    """Relative precision of the outlines, from the last place of their coordinates; at least 10⁻⁸.
+    """Relative precision of the outlines, from `coordinate_precision` and their scales in that unit; at least 10⁻⁸.
 
-    Parameters
-    ----------
-    places : (N,) array
-        From `coordinate_precision`.
-    scale : (N, 2, 2) array
-        Scales of the same curves, in the same unit.
-
-    Returns
-    -------
-    float
-        An error of ± δ in the coordinates changes a form by at most √2 δ over the smaller RMS extent; the RMS over the
-        curves.
+    An error of ± δ in the coordinates changes a form by at most √2 δ over the smaller RMS extent; the RMS over the
+    curves.
     """
     moved = np.sqrt(2) * places / np.linalg.eigvalsh(scale)[:, 0]
     return float(max(KNOWN, np.sqrt(np.mean(moved**2))))

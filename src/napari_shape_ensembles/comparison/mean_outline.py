@@ -6,8 +6,9 @@ import numpy as np
 
 from .._types import Real
 from ..outlines import Ensemble
-from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
+from ..shapes import decompose, product, register, spd, to_landmarks
 from .quantities import geometric_median
+from .settings import landmarks_of
 from .typical import replicate_weights
 
 # A `Comparison` has a function of this module as a method, so its class cannot be imported here.
@@ -20,20 +21,11 @@ _IN_BAND = 500
 def mean_outlines(
     result: Comparison, like: tuple[Real, Real]
 ) -> tuple[tuple[Real, Real] | None, tuple[Real, Real] | None]:
-    """Mean outlines of A and of B, each turned like another outline of its group.
+    """Mean outlines (m, 2) of A and of B, each turned like another outline of its group, and the bands around them.
 
-    Parameters
-    ----------
-    result : Comparison
-    like : two (n, 2) arrays
-        An outline of A, and one of B.
-
-    Returns
-    -------
-    two pairs of (m, 2) and (2m + 2, 2) arrays, or None
-        The outline of the geometric median of the forms, which outliers do not pull, at the mean scale of its group;
-        and the band around it that holds the middle half of the forms at every point. If images were permuted, they
-        have equal weights. None for a group whose outlines have no common form.
+    The outline of the geometric median of the forms, which outliers do not pull, at the mean scale of its group; and
+    the band (2m + 2, 2) that holds the middle half of the forms at every point. If images were permuted, they have
+    equal weights. None for a group whose outlines have no common form.
     """
     first, settings, space = len(result.a), result.settings, result.space
     curves, found = Ensemble.pooled(result.compared).curves, list[tuple[Real, Real] | None]()
@@ -44,16 +36,9 @@ def mean_outlines(
             found.append(None)
             continue
         drawn = np.random.default_rng(settings.seed).permutation(rows)[:_IN_BAND]
-        standardized, scales = decompose(
-            to_landmarks(
-                Ensemble([curves[row] for row in drawn.tolist()]),
-                settings.landmarks,
-                interpolation=settings.interpolation,
-                measure=settings.measure,
-            )
-        )
+        standardized, scales = decompose(landmarks_of(Ensemble([curves[row] for row in drawn.tolist()]), settings))
         t = geometric_median(result.t[rows], weights[rows])
-        form = grassmann.exp(space.undulation_mean_, np.tensordot(t, space.basis_[: len(t)], axes=1)[None])[0]
+        form = space.undulations(t[None])[0]
         # Scales were registered separately: their mean is taken in the frame of the forms, where lengths are as known.
         mean_l = np.average(result.l[rows], axis=0, weights=weights[rows])
         match = register(standardized, form, reflections=settings.reflections)

@@ -16,8 +16,9 @@ from ..checks import Sealed
 from ..mmd.dependence import DependenceTest, independence_test
 from ..mmd.replicates import group_means
 from ..outlines import Ensemble
+from ..palette import axes_of
 from ..words import counted, p_text
-from .figures import plot_position
+from .figures import draw_nulls
 from .learning import learn
 from .parts import form_parts, scale_parts
 from .position_trends import centroids
@@ -68,7 +69,15 @@ class PositionDependence(Sealed):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot both tests relative to their thresholds, permuted and observed; returns the Matplotlib axes."""
-        return plot_position(self.undulation, self.scale, ax)
+        ax = axes_of(ax, height=1.9)
+        rows = []
+        for name, test in (("form", self.undulation), ("scale", self.scale)):
+            null = np.append(test.null, test.hsic)
+            threshold = float(np.quantile(null, 1 - test.significance, method="higher"))
+            rows.append((name, test.null, test.hsic, threshold, test.p_value, test.rejected))
+        draw_nulls(rows, ax)
+        ax.set_xlabel("HSIC with position / threshold")
+        return ax
 
     def sentence(self) -> str:
         """State the result, and its implication for a comparison of single images."""

@@ -10,6 +10,7 @@ it. Where one group is more elongated than another, outlines are smoothed along 
 smoothing in the form is alike too.
 """
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..outlines.precision import (
     pixels_of,
     precision_of,
     principal_axes,
+    spacings_of,
     was_traced_again,
     without_small,
 )
@@ -77,14 +79,19 @@ def at_one_precision(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[En
         ]
         for images, known in zip(given, own, strict=True)
     ]
-    wanted = _matched([_joined(of) for of in own], [np.concatenate(of) for of in axes], elongated=elongated)
+    known = [_joined(of) for of in own]
+    wanted = _matched(known, [np.concatenate(of) for of in axes], elongated=elongated)
+    spacings: list[Real] = []
+    if any((np.isinf(of.vertices) & np.isfinite(to.vertices)).any() for of, to in zip(known, wanted, strict=True)):
+        for images, precisions in zip(given, own, strict=True):
+            spacings += itertools.chain(*map(spacings_of, images, precisions))
     finer: list[str] = []
     count = 0
     for images, brought, precisions, target, along in zip(given, compared, own, wanted, axes, strict=True):
         ends = np.cumsum([0, *map(len, images)])
         for place, (image, precision) in enumerate(zip(images, precisions, strict=True)):
             here = Precision(*(of[ends[place] : ends[place + 1]] for of in target))
-            new = acquired_at(image, precision, here, along[place])
+            new = acquired_at(image, precision, here, along[place], spacings)
             if new is not image:
                 old = dict(zip(image.ids.tolist(), image.curves, strict=True))
                 pairs = zip(new.ids.tolist(), new.curves, strict=True)

@@ -5,14 +5,13 @@ around a circle.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from .._types import Real
 from ..outlines import Ensemble
 from ..progress import one_library_thread, over_blocks
-from ..shapes import ShapeSpace, decompose, grassmann, spd, to_landmarks
+from ..shapes import ShapeSpace, decompose, spd
 from ..shapes.lobes import (
     BANDS,
     band_amplitudes,
@@ -24,7 +23,7 @@ from ..shapes.lobes import (
     without_finer_waves,
 )
 from .learning import KNOWN
-from .settings import Settings
+from .settings import Settings, landmarks_of
 
 #: Names of the bands of lobes around the outline; more than 25 lobes are limited by the landmarks and the pixels.
 LOBES = tuple(band_name(*band) for band in BANDS)
@@ -41,8 +40,8 @@ _MIN_CONCAVITY = 1e-3
 # Along directions in which points hardly lie beside their median it is that of numbers, of which the second derivative
 # says nothing: those with less than this share of that of a single direction across.
 _LEAST_BEND = 0.1
-# Outlines per block.
-_BLOCK = 2000
+# Outlines per block, and rounds of the iteration for a geometric median, at most.
+_BLOCK, _ROUNDS = 2000, 100
 
 
 def resolved_lobes(bands: Sequence[tuple[int, int]]) -> Sequence[str]:
@@ -86,7 +85,6 @@ def amplitudes_and_scales(
         "concavity", the share of its convex hull that an outline, without waves beyond `bands`, does not fill.
     scales : (N, 2, 2) array
     """
-    options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
     finest = max((band[1] for band in bands), default=1)
 
     @one_library_thread()
@@ -94,7 +92,7 @@ def amplitudes_and_scales(
         part = ensembles[place]
         if len(part) > _BLOCK:
             part = part[start : start + _BLOCK]
-        undulation, scale = decompose(to_landmarks(part, settings.landmarks, **options))
+        undulation, scale = decompose(landmarks_of(part, settings))
         coarse = np.linalg.norm(coarse_waves(undulation, COARSE), axis=1)
         amplitudes = np.column_stack([band_amplitudes(undulation, BANDS), coarse, sharpest_bends(undulation)])
         resolved = undulation if finest == BANDS[-1][1] else without_finer_waves(undulation, finest)
@@ -114,14 +112,14 @@ def size_and_elongation(scales: Real) -> dict[str, Real]:
 
 
 @one_library_thread()
-def geometric_median(points: Real, weights: Real, *, rounds: int = 100) -> Real:
+def geometric_median(points: Real, weights: Real) -> Real:
     """Point with the smallest weighted mean distance to points (N, d), (d,): a mean that outliers do not pull.
 
     By Weiszfeld's iteration from the mean.
     """
     middle: Real = np.average(points, axis=0, weights=weights)
     floor = 1e-9 * float(np.linalg.norm(points.std(axis=0))) or 1.0
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         pull = weights / np.maximum(np.linalg.norm(points - middle, axis=1), floor)
         moved: Real = np.average(points, axis=0, weights=pull)
         step, middle = float(np.linalg.norm(moved - middle)), moved
@@ -136,10 +134,6 @@ def log_deviations(points: Real) -> Real:
     To every one its influence on the mean by way of the median is added (Hampel 1974), which sums to zero: so their
     standard error includes that of the median, without which 95 % intervals hold the true spread in 0.93 of pairs
     (`benchmarks/sentences.py --coverage 1000`).
-
-    Parameters
-    ----------
-    points : (n, d) array
     """
     middle = geometric_median(points, np.ones(len(points)))
     away = np.linalg.norm(points - middle, axis=1)
@@ -177,8 +171,7 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
     """
 
     def measured(rows: slice) -> tuple[Real, Real]:
-        tangents = np.tensordot(t[rows], space.basis_[: t.shape[1]], axes=1)
-        forms = grassmann.exp(space.undulation_mean_, tangents)
+        forms = space.undulations(t[rows])
         waves = coarse_waves(forms, COARSE)
         return np.concatenate([waves.real, waves.imag], axis=1), fine_amplitude(forms, COARSE)
 

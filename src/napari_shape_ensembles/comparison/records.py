@@ -31,9 +31,8 @@ def ensemble_tree(ensemble: Ensemble) -> Tree:
     more |= {each: list(known) for each in SIDES if (known := getattr(ensemble, each)) is not None}
     if ensemble.tracing:
         more["tracing"] = ensemble.tracing
-    if len(columns := ensemble.metadata.columns):
-        values = [np.asarray(ensemble.metadata[name].tolist()) for name in columns]
-        more["metadata"] = {"names": list(columns), **{f"column{i}": column for i, column in enumerate(values)}}
+    if len(ensemble.metadata.columns):
+        more["metadata"] = columns_tree(ensemble.metadata)
     return {
         **more,
         "name": ensemble.name,
@@ -56,13 +55,9 @@ def ensemble_of_tree(tree: Mapping[str, Any]) -> Ensemble:
     reserve_curves(len(vertices), len(ids))
     curves = np.split(vertices, offsets[1:-1]) if len(offsets) > 1 else []
     images = array(tree, "images", "U", (len(ids),)) if "images" in tree else None
-    kept = value(tree, "metadata", dict) if "metadata" in tree else {"names": []}
     ensemble = Ensemble(
         curves,
-        metadata={
-            str(name): array(kept, f"column{i}", "biufU", (len(ids),))
-            for i, name in enumerate(value(kept, "names", list))
-        },
+        metadata=columns_of_tree(value(tree, "metadata", dict), (len(ids),)) if "metadata" in tree else None,
         tracing={str(name): found for name, found in tree.get("tracing", {}).items()},
         name=value(tree, "name", str),
         unit=value(tree, "unit", str),
@@ -241,7 +236,9 @@ def plain_array(values: Any) -> NDArray[Any]:
     return array.astype(np.str_) if array.dtype.kind in "OT" else array
 
 
-def columns_of_tree(tree: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the columns in a tree that `columns_tree` wrote, by name."""
-    names = value(tree, "names", list)
-    return {str(name): value(tree, f"column{i}", np.ndarray) for i, name in enumerate(names)}
+def columns_of_tree(tree: Mapping[str, Any], shape: tuple[int | None, ...] | None = None) -> dict[str, NDArray[Any]]:
+    """Return the columns in a tree that `columns_tree` wrote, by name, validating their shape if one is given."""
+    columns = {str(name): f"column{i}" for i, name in enumerate(value(tree, "names", list))}
+    if shape is None:
+        return {name: value(tree, column, np.ndarray) for name, column in columns.items()}
+    return {name: array(tree, column, "biufU", shape) for name, column in columns.items()}

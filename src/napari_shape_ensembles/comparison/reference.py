@@ -89,22 +89,6 @@ class _Compared(NamedTuple):
     usual: Mapping[str, float]  # name -> mean over all images, of all their outlines
 
 
-class _Prepared(NamedTuple):
-    """A query as it is compared, in which view, and what was left out for that."""
-
-    query: Ensemble
-    view: _View
-    note: str
-
-
-class _Judged(NamedTuple):
-    """A query compared with the images of a reference, of which it is the last; and the descriptors of form used."""
-
-    compared: _Compared
-    tests: Mapping[str, Unlikeness]
-    kept: Index
-
-
 class Reference(Saved):
     """Images of one accepted kind; each other image is judged to be one more of them, or not.
 
@@ -121,9 +105,10 @@ class Reference(Saved):
     significance : float
         Level of the judgement of one image. (`Settings.significance` is that of the tests of a comparison.)
     outlines : int, optional
-        Number of outlines drawn from each image; images of fewer are not compared, and p-values are exact. By default
-        as many as the query has, at most; images with less than a quarter of it are not compared, unless less than half
-        of the images, or too few for the level, would remain: then fewer are drawn from the query.
+        Number of outlines drawn from each image (of a query of fewer, all); images of fewer than are drawn from the
+        query are not compared, and p-values are exact. By default as many as the query has, at most; images with less
+        than a quarter of it are not compared, unless less than half of the images, or too few for the level, would
+        remain: then fewer are drawn from the query.
     inputs : Inputs, optional
         Files and recipe that the outlines were made of, for the record.
 
@@ -326,9 +311,9 @@ class Reference(Saved):
         with reporting(progress):
             report("measuring outlines", 0, 2)
             prepared = [self._prepared(query) for query in queries]
-            measured = measure([one.query for one in prepared], self.settings)
+            measured = measure([query for query, *_ in prepared], self.settings)
             report("comparing images", 1, 2)
-            rows = over_blocks(lambda one: self._row(*one), list(zip(prepared, measured, strict=True)))
+            rows = over_blocks(lambda one: self._row(*one[0], one[1]), list(zip(prepared, measured, strict=True)))
         names = distinct([one.name for one in queries])
         table = pd.DataFrame([{"name": name, **row} for name, row in zip(names, rows, strict=True)])
         p_adjusted = adjusted(table["p"].to_numpy(), "family" if correction == "family" else "fdr")
@@ -360,9 +345,8 @@ class Reference(Saved):
         """State in words what `judge` returned: a sentence an image that is unlike, and one on all of them."""
         return folder_sentences(table, self.significance)
 
-    def _row(self, prepared: _Prepared, measured: Measured) -> dict[str, Any]:
+    def _row(self, query: Ensemble, view: _View, note: str, measured: Measured) -> dict[str, Any]:
         """A row of `judge`, but for what depends on other images."""
-        query, view, note = prepared
         count = self._count(view, len(measured))
         reason, remarks = acquisition(query, measured, self.images, self._measured(view), count)
         row: dict[str, Any] = {
@@ -379,18 +363,18 @@ class Reference(Saved):
         }
         if not count:
             return row
-        found = self._judged(measured, view, count)
-        units = len(found.compared.images)
-        row |= {"compared": units, "least_p": 1 / (units + 1), "p": _rank(joint(found.tests))}
-        row |= {f"p_{test}": _rank(unlike.scores) for test, unlike in found.tests.items()}
+        compared, tests, kept = self._judged(measured, view, count)
+        units = len(compared.images)
+        row |= {"compared": units, "least_p": 1 / (units + 1), "p": _rank(joint(tests))}
+        row |= {f"p_{test}": _rank(unlike.scores) for test, unlike in tests.items()}
         if not reason and row["least_p"] > self.significance:
             what = f"{counted(units, 'image')} with {counted(count, 'outline')}"
             row["reason"] = f"{what} can show p = {p_text(row['least_p'], self.significance)} at best"
-        every = quantities(measured.scale, measured.form, found.kept)
-        ratios = {name: float(np.exp(every[name] - found.compared.usual[name])) for name in QUANTITIES}
+        every = quantities(measured.scale, measured.form, kept)
+        ratios = {name: float(np.exp(every[name] - compared.usual[name])) for name in QUANTITIES}
         part = drawn(measured, count, [self.settings.seed, _QUERY])
-        own = quantities(part.scale, part.form, found.kept)
-        unusual = [name for name in QUANTITIES if self._is_unusual(found.compared.quantities[name], float(own[name]))]
+        own = quantities(part.scale, part.form, kept)
+        unusual = [name for name in QUANTITIES if self._is_unusual(compared.quantities[name], float(own[name]))]
         return row | ratios | {"what": unusual}
 
     def _is_unusual(self, usual: Real, value: float) -> bool:
@@ -398,8 +382,11 @@ class Reference(Saved):
         apart = np.abs(values - values.mean())
         return bool(np.isfinite(apart).all()) and _rank(apart) <= self.significance
 
-    def _prepared(self, query: Ensemble) -> _Prepared:
-        """Bring a query, or the reference, to the larger pixels and the smaller field of view of both."""
+    def _prepared(self, query: Ensemble) -> tuple[Ensemble, _View, str]:
+        """Bring a query, or the reference, to the larger pixels and the smaller field of view of both.
+
+        Return the query, the view in which it is compared, and what was left out for that.
+        """
         query, pixel = _in_unit(query, self.unit), None
         sides = [
             None if size is None else float(np.sqrt(np.prod(size)))
@@ -415,11 +402,11 @@ class Reference(Saved):
         if pixel is not None and view not in self._seen:
             self._seen[view] = [at_pixel_size(image, pixel) for image in self.images]
         if not self._is_other_window(query):
-            return _Prepared(query, view, "")
+            return query, view, ""
         (seen, (query,)), note = at_one_window([self._seen[view], [query]])
         view = _View(pixel, query.window)
         self._seen.setdefault(view, seen)
-        return _Prepared(query, view, note)
+        return query, view, note
 
     def _is_other_window(self, query: Ensemble) -> bool:
         """Whether the field of view is not among those of the reference."""
@@ -471,8 +458,11 @@ class Reference(Saved):
         measured, seed = self._measured(view), self.settings.seed
         return [drawn(measured[place], count, [seed, _REFERENCE, place]) for place in self._chosen(view, count, ratio)]
 
-    def _judged(self, query: Measured, view: _View, count: int) -> _Judged:
-        """Compare a query with the images of the reference, `count` outlines of each."""
+    def _judged(self, query: Measured, view: _View, count: int) -> tuple[_Compared, Mapping[str, Unlikeness], Index]:
+        """Compare a query with the images of the reference, `count` outlines of each.
+
+        Return these, the tests, in which the query is the last image, and the descriptors of form used.
+        """
         measured = self._measured(view)
         kept = resolved(min(query.lobes, *(one.lobes for one in measured)), query.form.shape[1])
         key = view, count, tuple(kept)
@@ -486,7 +476,7 @@ class Reference(Saved):
                 {name: _mean([float(one[name]) for one in of_images]) for name in QUANTITIES},
             )
         compared, own = self._compared[key], drawn(query, count, [self.settings.seed, _QUERY])
-        return _Judged(compared, by_test([*compared.images, own], kept), kept)
+        return compared, by_test([*compared.images, own], kept), kept
 
     def unlike(self, image: Ensemble) -> pd.DataFrame:
         """The outlines of an image that make it unlike the reference.
@@ -514,10 +504,10 @@ class Reference(Saved):
         count = self._count(view, len(measured))
         if not count:
             raise ValueError(f"{image.name or 'the image'} has no usable outline")
-        found = self._judged(measured, view, count)
+        _, tests, kept = self._judged(measured, view, count)
         shares = {}
-        for test, unlike in found.tests.items():
-            outlines = measured.form[:, found.kept] if test == "form" else measured.scale
+        for test, unlike in tests.items():
+            outlines = measured.form[:, kept] if test == "form" else measured.scale
             moved = (unlike.terms(outlines) - unlike.middle) @ unlike.weights[-1]
             shares[test] = moved / max(float(np.abs(moved.sum())), np.finfo(float).tiny)
         table = pd.DataFrame({"id": query.ids, "score": np.mean([*shares.values()], axis=0), **shares})
@@ -622,7 +612,7 @@ class Reference(Saved):
     def of_images(self, images: Sequence[Ensemble]) -> Reference:
         """A reference of other outlines of the same images, with the same settings."""
         return Reference(
-            [part for image in images for part in by_image(image)],
+            images,
             self.settings,
             replicates=self.replicates,
             significance=self.significance,

@@ -13,11 +13,11 @@ from .._types import Index, Real
 from ..outlines import Ensemble
 from ..outlines.offsets import following
 from ..progress import one_library_thread, over_blocks
-from ..shapes import decompose, to_landmarks
+from ..shapes import decompose
 from ..shapes.lobes import BANDS, lobes_held
 from .parts import MIN_CONCAVITY_LOBES, form_descriptors
 from .quantities import COARSE
-from .settings import Settings
+from .settings import Settings, landmarks_of
 
 #: Quantities of an image, the test that concerns each, and the words for less and more of it.
 QUANTITIES = {
@@ -70,7 +70,6 @@ class Measured:
 
 def measure(images: Sequence[Ensemble], settings: Settings) -> list[Measured]:
     """Measure the outlines of each image; none depends on another."""
-    options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
 
     @one_library_thread()
     def measured(image: Ensemble) -> Measured:
@@ -79,7 +78,7 @@ def measure(images: Sequence[Ensemble], settings: Settings) -> list[Measured]:
         blocks = [image[start : start + _BLOCK] for start in range(0, len(image), _BLOCK)]
         scale, form = [], []
         for block in blocks if len(blocks) > 1 else [image]:
-            undulation, extents = decompose(to_landmarks(block, settings.landmarks, **options))
+            undulation, extents = decompose(landmarks_of(block, settings))
             short, long = np.linalg.eigvalsh(extents).T
             scale.append(np.stack([np.log(short * long) / 2, np.log(long / short)], axis=1))
             form.append(form_descriptors(undulation, 0))

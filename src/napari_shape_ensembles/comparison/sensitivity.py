@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..checks import Sealed
+from ..palette import axes_of
 from ..progress import Listener, as_part, reporting
 from ..words import p_text
 from .compare import compare_again
-from .figures import plot_sensitivity
 from .fragility import Without
 from .learning import COMPARISON_STEPS
 from .result import Comparison
@@ -71,17 +71,24 @@ class ArchetypeSensitivity(Sealed):
         return min(values), max(values)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Plot the p-values of both tests for every archetype and the level; returns the Matplotlib axes."""
-        p_values = {
-            test: [getattr(comparison, test).p_value for comparison in self.comparisons]
-            for test in ("undulation", "scale")
-        }
-        title = (
-            f"{ROW_WORDS[self.cases[0]]}, with every archetype"
-            if self.stable
-            else "the result depends on the archetype"
-        )
-        return plot_sensitivity(p_values, self.comparisons[0].settings.test_level, title, ax)
+        """Plot the p-values of both tests for every archetype, that of the settings as a diamond, and the level.
+
+        Returns the Matplotlib axes.
+        """
+        ax, level, tests = axes_of(ax, height=1.9), self.comparisons[0].settings.test_level, ("scale", "undulation")
+        ax.axvline(level, color="0.3", linestyle=":", label=f"level {level:g}")
+        for place, test in enumerate(tests):
+            first, *others = (getattr(comparison, test).p_value for comparison in self.comparisons)
+            spread = np.linspace(-0.25, 0.25, len(others))
+            label = None if place else "other archetypes"
+            ax.plot(others, place + spread, "o", color="0.4", fillstyle="none", markersize=5, label=label)
+            ax.plot(first, place, "D", color="C3", label=None if place else "archetype of the settings")
+        ax.set_yticks(range(len(tests)), tests)
+        ax.set(xscale="log", xlabel="p-value", ylim=(-0.5, len(tests) - 0.5), xlim=(None, 1.3))
+        same = f"{ROW_WORDS[self.cases[0]]}, with every archetype"
+        ax.set_title(same if self.stable else "the result depends on the archetype", loc="left", fontsize="medium")
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="x-small")
+        return ax
 
     def summary(self) -> str:
         """Return the result as one sentence."""

@@ -1,13 +1,16 @@
 """Settings of a comparison: every parameter with its one default, range and help."""
 
+from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
 from typing import Any, Literal
 
 from .. import parameters
+from .._types import Real
 from ..checks import RandomState, seed_of, switch
 from ..mmd.kernel import PERMUTATIONS, SIGNIFICANCE
+from ..outlines import Ensemble
 from ..parameters import as_call, documented, parameter
-from ..shapes.landmarks import LANDMARKS, Interpolation, Measure
+from ..shapes.landmarks import LANDMARKS, Interpolation, Measure, to_landmarks
 from ..shapes.registration import Choice
 from ..shapes.space import RANK, RegistrationKind
 
@@ -242,3 +245,8 @@ class Settings:
             "border_correction": False,
         }
         return cls(**(choices | changes))
+
+
+def landmarks_of(outlines: Ensemble | Sequence[Ensemble], settings: Settings) -> Real:
+    """Place the landmarks (N, n, 2) of the settings on outlines."""
+    return to_landmarks(outlines, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure)

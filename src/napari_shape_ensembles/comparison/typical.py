@@ -12,7 +12,7 @@ from .._types import Index, Real
 from ..outlines import Ensemble
 from ..outlines.ensemble import areas_and_perimeters
 from ..progress import one_library_thread
-from ..shapes import grassmann, register, to_landmarks
+from ..shapes import register, to_landmarks
 from ..shapes.lobes import BANDS
 from .answer import named
 from .estimates import QUANTITIES
@@ -58,20 +58,8 @@ def typical(comparison: Comparison, n: int = DRAWN) -> "pd.DataFrame":
 
 
 def typical_rows(comparison: Comparison, count: int = DRAWN) -> tuple[Index, Index]:
-    """Rows of the most typical outlines of A and of B among the pooled ones, the medoid of each first.
+    """Rows of the most typical outlines of A and of B among the pooled ones, up to `count`, the medoid of each first.
 
-    Parameters
-    ----------
-    comparison : Comparison
-    count : int
-        Outlines of each group; fewer if it has fewer.
-
-    Returns
-    -------
-    (k,) and (m,) arrays of int
-
-    Notes
-    -----
     An outline is as typical as its mean distance to the others of its group is small: robust to outliers, and an
     outline of the sample. Of the quarter of a group that is most typical in all quantities, these are the most typical
     in those that differ: in the named ones, or in all of a test that rejects if none is named. A quantity counts as one
@@ -124,9 +112,7 @@ def replicate_weights(comparison: Comparison) -> Real:
 @one_library_thread()
 def undulations(comparison: Comparison, rows: Index) -> Real:
     """Registered forms of some of the pooled curves, (k, n, 2), from all their coordinates."""
-    space = comparison.space
-    tangents = np.tensordot(comparison.t[rows], space.basis_[: comparison.t.shape[1]], axes=1)
-    return grassmann.exp(space.undulation_mean_, tangents)
+    return np.asarray(comparison.space.undulations(comparison.t[rows]))
 
 
 def _described(comparison: Comparison) -> dict[str, Real]:

@@ -20,7 +20,7 @@ from .._types import Real
 from ..archive import replacing
 from ..comparison import Comparison
 from ..comparison.answer import formless, names_of
-from ..comparison.figures import plot_typical
+from ..comparison.figures import closed, plot_typical
 from ..comparison.mean_outline import mean_outlines
 from ..comparison.quantities import COMPONENTS
 from ..comparison.typical import typical_outlines, typical_rows
@@ -125,7 +125,7 @@ def mode_figure(explanation: Explanation) -> Figure:
         low, mean, high = along_mode(result.space, result.t, mode, (-2 * times, 0, 2 * times))
         outline, density = axes[:, column]
         for curve, line, width in ((mean, "-", 0.6), (low, "--", 1.2), (high, "-", 1.6)):
-            outline.plot(*_closed(curve), color="0.15", linestyle=line, linewidth=width)
+            outline.plot(*closed(curve), color="0.15", linestyle=line, linewidth=width)
         _bare(outline)
         words = [f"mode {mode + 1}, p = {p_text(modes.tests.adjusted[mode], result.settings.test_level)}"]
         words += [modes.label(mode)] if modes.label(mode) else []
@@ -162,8 +162,8 @@ def mean_figure(explanation: Explanation) -> Figure:
         return _without_figure(words)
     found, (a, b) = explanation.form, names_of(explanation.comparison)
     figure, axes = _panels(1, 2, height=3.0)
-    axes[0, 0].plot(*_closed(found.mean_a), color=A, label=a)
-    axes[0, 0].plot(*_closed(found.mean_b), color=B, linestyle="--", label=b)
+    axes[0, 0].plot(*closed(found.mean_a), color=A, label=a)
+    axes[0, 0].plot(*closed(found.mean_b), color=B, linestyle="--", label=b)
     _bare(axes[0, 0])
     axes[0, 0].set_title("mean forms")
     axes[0, 0].legend(frameon=False, fontsize=8)
@@ -302,12 +302,6 @@ _A_BARS: dict[str, Any] = {"histtype": "stepfilled", "color": A, "alpha": 0.45}
 _B_STEPS: dict[str, Any] = {"histtype": "step", "color": B, "linestyle": "--", "linewidth": 1.4}
 
 
-def _closed(curve: Real) -> tuple[Real, Real]:
-    """Column and row of a closed curve, for plotting with rows downwards."""
-    around = np.concatenate([curve, curve[:1]])
-    return around[:, 1], around[:, 0]
-
-
 def _bare(axis: Axes) -> None:
     axis.set_aspect("equal")
     axis.invert_yaxis()
@@ -319,7 +313,7 @@ def _draw_side_by_side(axis: Axes, curves: list[Real], colour: str) -> None:
     step = 1.15 * max((float(np.ptp(curve, axis=0).max()) for curve in curves), default=1.0)
     for place, curve in enumerate(curves):
         centred = curve - (curve.min(axis=0) + curve.max(axis=0)) / 2 + [0, place * step]
-        x, y = _closed(centred)
+        x, y = closed(centred)
         axis.fill(x, y, facecolor=colour, alpha=0.25)
         axis.plot(x, y, color=colour, linewidth=1)
     axis.set_xlim(-step / 2, (_TYPICAL - 0.5) * step)
@@ -328,7 +322,7 @@ def _draw_side_by_side(axis: Axes, curves: list[Real], colour: str) -> None:
 
 def _painted(figure: Figure, axis: Axes, found: OutlineDifference, values: Real, words: str) -> None:
     """Draw the mean outline, colored by a signed value along it, white at zero."""
-    x, y = _closed(found.mean)
+    x, y = closed(found.mean)
     points = np.stack([x, y], axis=-1)
     limit = float(np.abs(values).max()) or 1.0
     lines = LineCollection(list(np.stack([points[:-1], points[1:]], axis=1)), cmap="PuOr", linewidths=5, array=values)

@@ -231,21 +231,9 @@ def mode_tests(
 
 
 def along_mode(space: ShapeSpace, t: Real, mode: int, deviations: Real | tuple[float, ...] = (-2, 0, 2)) -> Real:
-    """Curves along one mode, at the mean scale and the mean of all other modes.
+    """Curves (k, n, 2) along one mode, counted from 0, at the mean scale and the mean of all other modes.
 
-    Parameters
-    ----------
-    space : ShapeSpace
-    t : (N, r) array
-        Undulation coordinates, whose mean and standard deviation define the steps.
-    mode : int
-        Counted from 0.
-    deviations : sequence of k floats
-        Places in standard deviations from the mean.
-
-    Returns
-    -------
-    (k, n, 2) array
+    `deviations` are places in standard deviations of t from its mean.
     """
     steps = np.asarray(deviations, dtype=np.float64)
     places = np.zeros((len(steps), t.shape[1]))

@@ -49,18 +49,9 @@ Table = tuple[str, Row, Sequence[Row]]
 
 
 def report_html(explanation: Explanation, *, swaps: Iterable[Swap] = ()) -> str:
-    """Write the report as one HTML page.
+    """Write the report as one HTML page, with the control experiment if the result of `resynthesis` is given.
 
-    Parameters
-    ----------
-    explanation : Explanation
-    swaps : iterable of Swap
-        Result of `resynthesis`, if it was run: the control experiment is then part of the report.
-
-    Returns
-    -------
-    str
-        Figures are inline SVG; there are no scripts and no external links. All names are escaped.
+    Figures are inline SVG; there are no scripts and no external links. All names are escaped.
     """
     drawn = figures(explanation)
     parts = [

@@ -6,9 +6,10 @@ import numpy as np
 
 from .._types import Real
 from ..comparison import Comparison
+from ..comparison.settings import landmarks_of
 from ..comparison.typical import replicate_weights
 from ..outlines import Ensemble
-from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
+from ..shapes import decompose, product, register, spd
 from ..words import shortened_apart
 
 #: Interpretable directions in the scale coordinates (a, √2·b, c).
@@ -62,13 +63,10 @@ class ShapePlaces:
         side, ensemble, index = self.origin(row)
         settings = self.comparison.settings
         only = ensemble[[index]]
-        landmarks = to_landmarks(
-            only, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure
-        )
         t = self.comparison.t[row]
-        standardized, _ = decompose(landmarks)
+        standardized, extents = decompose(landmarks_of(only, settings))
         match = register(standardized, self.undulation(t), reflections=settings.reflections)
-        own = match.rotation @ decompose(landmarks)[1] @ match.rotation.swapaxes(1, 2)
+        own = match.rotation @ extents @ match.rotation.swapaxes(1, 2)
         undulation, scale = product.align(self.space.undulation_mean_, (match.landmarks, own))
         return Place(t, scale[0], f"{self._groups[side]} · {ensemble.ids[index]}"), product.compose(
             (undulation, scale)
@@ -76,8 +74,7 @@ class ShapePlaces:
 
     def undulation(self, t: Real) -> Real:
         """Representative (n, 2) of undulation coordinates (r',), aligned with the mean."""
-        tangent = np.tensordot(t, self.space.basis_[: len(t)], axes=1)
-        return grassmann.exp(self.space.undulation_mean_, tangent[None])[0]
+        return self.space.undulations(t[None])[0]
 
     def origin(self, row: int) -> tuple[str, Ensemble, int]:
         """Side, ensemble compared and index in it of one of the pooled curves."""

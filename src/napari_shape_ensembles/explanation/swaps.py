@@ -14,9 +14,10 @@ from ..checks import RandomState, Sealed, expect, seed_of
 from ..comparison import Comparison, Settings, compare
 from ..comparison.answer import differing
 from ..comparison.figures import plot_comparison
+from ..comparison.settings import landmarks_of
 from ..comparison.verdict import ROW_WORDS, table_row
 from ..outlines import Ensemble
-from ..shapes import decompose, register, to_landmarks
+from ..shapes import decompose, register
 from ..shapes.registration import archetype_index, choose_archetype
 
 if TYPE_CHECKING:
@@ -189,12 +190,7 @@ class _Mixer:
 def polar_factors(comparison: Comparison) -> tuple[Real, Real]:
     """X̃ and P of all curves in one frame, from registering the raw landmarks, so that they can be exchanged."""
     settings = comparison.settings
-    landmarks = np.concatenate(
-        [
-            to_landmarks(side, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure)
-            for side in comparison.compared
-        ]
-    )
+    landmarks = landmarks_of(comparison.compared, settings)
     standardized, _ = decompose(landmarks)
     preshapes = standardized if settings.registration == "standardized" else landmarks
     index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)

@@ -14,6 +14,7 @@ from scipy import ndimage
 
 from .._types import Real
 from ..checks import Sealed, several
+from ..comparison.figures import draw_ratios
 from ..mmd.replicates import adjusted
 from ..outlines import match_labels
 from ..palette import axes_of
@@ -160,26 +161,11 @@ class Annotators(Sealed):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot areas and circularities of each annotator relative to the others; returns the Matplotlib axes."""
-        from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-        names = self.names
-        ax = axes_of(ax, height=1.4 + 0.5 * len(names))
-        ax.axvline(1, color="0.3", linestyle=":")
-        for shift, (measure, words, mark) in enumerate(_MEASURES):
-            rows = self.tendencies[self.tendencies["measure"] == measure].set_index("annotator")
-            for place, name in enumerate(reversed(names)):
-                tendency, y = rows.loc[name], place + 0.15 - 0.3 * shift
-                if tendency["low"] > 0 and np.isfinite(tendency["high"]):
-                    ax.plot([tendency["low"], tendency["high"]], [y, y], color=f"C{shift}")
-                style = "full" if tendency["p_adjusted"] < _LEVEL else "none"
-                label = None if place else words
-                ax.plot(tendency["effect"], y, mark, color=f"C{shift}", fillstyle=style, label=label)
-        ax.set_xscale("log")
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 1.1, 1.25, 1.5, 2, 3, 5, 7, 8, 9)))
-        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.set_yticks(range(len(names)), names[::-1], parse_math=False)
-        ax.set(xlabel="ratio to the other annotators (bars: 95 % intervals)", ylim=(-0.6, len(names) - 0.4))
+        ax = axes_of(ax, height=1.4 + 0.5 * len(self.names))
+        rows = self.tendencies.assign(ratio=self.tendencies["effect"], differs=self.tendencies["p_adjusted"] < _LEVEL)
+        of_measure = dict(iter(rows.set_index("annotator").groupby("measure")))
+        draw_ratios(ax, {(words, mark): of_measure[measure].loc[[*self.names]] for measure, words, mark in _MEASURES})
+        ax.set_xlabel("ratio to the other annotators (bars: 95 % intervals)")
         ax.set_title(f"mean F1 {self.pairs['f1'].mean():.2f}", loc="left", fontsize="medium")
         ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize="x-small")
         return ax

@@ -361,7 +361,7 @@ def _whole(values: Iterable[Any]) -> NDArray[Any]:
     return np.array(exact, dtype=np.uint64 if max(exact, default=0) > np.iinfo(np.int64).max else np.int64)
 
 
-def positions(points: Any, *, swap: bool = True) -> Real:
+def positions(points: Any) -> Real:
     """Convert a list of points (x, y, …) to vertices as rows and columns.
 
     Raises
@@ -372,7 +372,7 @@ def positions(points: Any, *, swap: bool = True) -> Real:
     array = np.array(points, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] < 2:
         raise ContentError(f"an outline of shape {array.shape}: points must have two coordinates")
-    return array[:, 1::-1] if swap else array[:, :2]
+    return array[:, 1::-1]
 
 
 def feature_text(value: object) -> str:

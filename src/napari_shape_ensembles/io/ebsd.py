@@ -108,10 +108,10 @@ class EBSDMap:
     phases: Mapping[int, CrystalPhase]
     name: str
 
-    def image(self, values: NDArray[Any], outside: Any = 0) -> NDArray[Any]:
-        """Map values per point (N, ...) onto the pixels (R, W, ...)."""
+    def image(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Map values per point (N, ...) onto the pixels (R, W, ...), 0 where there is none."""
         laid = np.asarray(values)[np.maximum(self.points, 0)]
-        laid[self.points < 0] = outside
+        laid[self.points < 0] = 0
         return laid
 
     @property

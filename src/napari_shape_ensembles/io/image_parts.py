@@ -145,14 +145,9 @@ WHOLE = ImagePart()
 
 
 def plane_of_stack(pixels: Any, plane: tuple[int, ...], colours: tuple[int, ...] = (3, 4)) -> NDArray[Any]:
-    """Return one plane of a stack, ignoring axes of length 1; without `plane` the image must be a single plane.
+    """Return one plane of a stack, all that is read of a Zarr array; see `shape_of_plane`.
 
-    Parameters
-    ----------
-    pixels : array
-        Of NumPy or Zarr; of the latter, only the plane is read.
-    plane, colours
-        See `shape_of_plane`.
+    Axes of length 1 are ignored. Without `plane` the image must be a single plane.
     """
     shape, places = shape_of_plane(pixels.shape, plane, colours), iter(plane)
     index = tuple(0 if side == 1 else next(places, slice(None)) for side in pixels.shape)

@@ -103,18 +103,8 @@ class Rerun:
 def inputs_of(samples: Sequence[Sequence[Path]], reading: Reading, parts: Sequence[ImagePart] = ()) -> Inputs | None:
     """Record the input files of a result with their checksums, and how they were read.
 
-    Parameters
-    ----------
-    samples : sequence of sequences of Path
-        For a comparison, the files of A and those of B; for an experiment, one file per row.
-    reading : Reading
-    parts : sequence of ImagePart, optional
-        Parts of the images, in the same order.
-
-    Returns
-    -------
-    Inputs or None
-        None if a function finds the objects, as that cannot be saved.
+    `samples` are the files of A and those of B, or of an experiment one file per row; `parts` those of the images, in
+    the same order. None if a function finds the objects, as that cannot be saved.
     """
     recipe = recipe_tree(reading.settings.outlines)
     if recipe is None:
@@ -315,18 +305,20 @@ def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None)
             if images
             else experiment_again(saved)
         )
-    before = records.columns_of_tree(records.value(tree, "numbers", dict))
-    after = {name: records.plain_array(value) for name, value in again.numbers().items()}
-    versions = records.value(tree, "versions", dict)
-    return Rerun(saved_numbers(before, after), (*notes, *_other_versions(versions)))
+    return _compared_with(tree, again, notes)
 
 
 def _reference_again(tree: Tree, folders: Sequence[Path], memory: float | None) -> Rerun:
     saved = Reference.of_tree(tree)
     images, notes = _traced_again(saved.inputs, folders, memory)
-    again = saved.of_images(images) if images else saved
+    return _compared_with(tree, saved.of_images(images) if images else saved, notes)
+
+
+def _compared_with(tree: Tree, again: Experiment | Reference, notes: Sequence[str]) -> Rerun:
+    """Compare the numbers in the file of an experiment or a reference with those of its rerun."""
     before = records.columns_of_tree(records.value(tree, "numbers", dict))
-    return Rerun(saved_numbers(before, again.numbers()), (*notes, *_other_versions(saved.versions)))
+    after = {name: records.plain_array(value) for name, value in again.numbers().items()}
+    return Rerun(saved_numbers(before, after), (*notes, *_other_versions(records.value(tree, "versions", dict))))
 
 
 def _other_versions(saved: Mapping[str, str]) -> list[str]:

@@ -166,11 +166,14 @@ def write_experiment(
     """Write the answers of an experiment; returns the paths.
 
     experiment.csv holds one row per contrast, effects.csv, variance.csv, planning.csv and replicates.csv the underlying
-    quantities, experiment.json all of them, and distance.csv the distances of three groups or more. If matplotlib is
-    installed, also superplot.png and .svg, distances, trend_with_<covariate>, and plate if groups are named after
-    wells. result.experiment.npz holds the whole experiment.
+    quantities, experiment.json all of them, and distance.csv the distances of three groups or more. Figures (.png and
+    .svg) are superplot, distances, trend_with_<covariate>, and plate if groups are named after wells.
+    result.experiment.npz holds the whole experiment.
     """
     import pandas as pd
+    from matplotlib.figure import Figure
+
+    from ..studies.superplot import figures_of, plate_of, plot_plate, superplot
 
     folder.mkdir(parents=True, exist_ok=True)
     means = result.quantities.means.reset_index(drop=True).apply(np.exp)  # geometric means, in the unit of the outlines
@@ -191,12 +194,6 @@ def write_experiment(
     write_json(paths[-1], experiment_json(result, margin, requested))
     paths.append(folder / RECORD)
     result.save(paths[-1])
-    try:
-        from matplotlib.figure import Figure
-
-        from ..studies.superplot import figures_of, plate_of, plot_plate, superplot
-    except ImportError:
-        return paths
     figures = {"superplot": superplot(result)}
     if plate_of(result.design.groups) is not None:
         figures["plate"] = plot_plate(result)
@@ -238,27 +235,17 @@ def write_table(path: Path, table: "pd.DataFrame") -> None:
 def write_study(
     paths: Sequence[Path], study: Any, draw: Callable[[Any, Any], Any], more: Mapping[str, Any]
 ) -> list[Path]:
-    """Write the table, the answers and, if matplotlib is installed, the figure of a study; returns their paths.
+    """Write the table (CSV), the answers (JSON) and the figure (PNG) of a study; returns their paths.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        CSV, JSON and PNG.
-    study : DecisionLandscape or SmoothingStudy
-    draw : callable
-        (study, matplotlib Figure) -> ignored.
-    more : mapping
-        Additional entries of the JSON, next to summary, settings and versions.
+    `draw(study, figure)` draws the figure; `more` are entries of the JSON next to summary, settings and versions.
     """
+    from matplotlib.figure import Figure
+
     table, answer, picture = paths
     table.parent.mkdir(parents=True, exist_ok=True)
     write_table(table, study.table())
     settings = tree_of(study.settings)
     write_json(answer, {"summary": study.summary(), **more, "settings": settings, "versions": software_versions()})
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return [table, answer]
     figure = Figure(figsize=(7, 9), layout="constrained")
     draw(study, figure)
     _write_figure(picture, figure)

@@ -889,17 +889,11 @@ def ranks(values: Real) -> Real:
 def precision_differs(hypothesis: Hypothesis, counts: Index) -> bool:
     """Whether replicates' numbers of points depend so much on what is tested that they cannot be exchanged.
 
-    The mean of n points has variance σ_b² + σ_w²/n: permuting replicates of few and of many points is exact only if
-    few and many are equally common in all groups. Here 1/n, the variance of a mean without variation between
-    replicates, must not differ by more than a factor of two between groups, and must not make the variance of the
-    tested contrast larger by more than a twentieth than it is under permutation: then p-values of permutations are at
-    most 0.025 in at most .031 of null designs (6000 each of six at that limit, without variation between replicates).
-
-    Parameters
-    ----------
-    hypothesis : Hypothesis
-    counts : (U,) array of int
-        Number of points of each replicate.
+    The mean of n points has variance σ_b² + σ_w²/n: permuting replicates of few and of many points is exact only if few
+    and many are equally common in all groups. Here 1/n, the variance of a mean without variation between replicates,
+    must not differ by more than a factor of two between groups, and must not make the variance of the tested contrast
+    larger by more than a twentieth than it is under permutation: then p-values of permutations are at most 0.025 in at
+    most .031 of null designs (6000 each of six at that limit, without variation between replicates).
     """
     tested, nuisance, variance = hypothesis.tested, hypothesis.nuisance, 1 / np.asarray(counts, dtype=np.float64)
     if not tested.shape[1] or np.ptp(counts) == 0:
@@ -913,20 +907,11 @@ def precision_differs(hypothesis: Hypothesis, counts: Index) -> bool:
 
 
 def precisions(squares: Real, within: float, counts: Index, hypothesis: Hypothesis) -> Real:
-    """Inverse standard deviations of the means of replicates, up to a factor, (U,).
+    """Inverse standard deviations of the means of replicates, up to a factor, (U,), from the inner products of these.
 
     √(σ_b² + σ_w²/n) with the variance σ_b² between replicates by the method of moments (DerSimonian and Laird 1986),
-    whatever is tested: it does not depend on the assignment of replicates to groups.
-
-    Parameters
-    ----------
-    squares : (U, U) array
-        Inner products of the means.
-    within : float
-        Variance σ_w² of the points within replicates, summed over coordinates.
-    counts : (U,) array of int
-    hypothesis : Hypothesis
-        Its nuisance columns are removed.
+    whatever is tested: it does not depend on the assignment of replicates to groups. `within` is the variance σ_w² of
+    the points within replicates, summed over coordinates; nuisance columns of the hypothesis are removed.
     """
     root = np.sqrt(counts.astype(np.float64))
     nuisance = replace(hypothesis, weights=root).nuisance

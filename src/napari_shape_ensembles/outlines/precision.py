@@ -59,6 +59,8 @@ _FINENESS = 1.5
 _LEAST_LEFT = 0.5
 # Difference of the second moments of area over their sum, at most: of an ellipse 20 times as long as wide.
 _MAX_ELONGATION = 0.995
+# Points of a spline between two vertices of a polygon.
+_PER_EDGE = 12
 # What the record of tracing holds of outlines that were traced again.
 _TRACED_AGAIN = "traced_again"
 # Outlines that are traced again per block.
@@ -223,7 +225,7 @@ def _grid_step(places: Real) -> Real:
 # ------------------------------------------------------------------------------------------- a lower precision
 
 
-def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Real) -> Ensemble:
+def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Real, spacings: list[Real]) -> Ensemble:
     """Return outlines as they would have been acquired at another precision; the ensemble itself if none changes.
 
     Parameters
@@ -234,12 +236,23 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
         wanted are along the axes, in units of their lengths.
     axes : (N, 2, 2) array
         The columns.
+    spacings : list of (K,) arrays
+        From `spacings_of`: other outlines are reduced to vertices spaced like those of one of these polygons, or
+        equally if there are none.
     """
-    curves, dense = list(ensemble.curves), np.isinf(own.vertices)
+    curves, drawn = list(ensemble.curves), np.isfinite(own.vertices)
     fewer = wanted.vertices * _TOLERANCE < np.diff(ensemble.offsets)
+    # Outlines of equal size, which may be equal, are spaced alike.
+    order = np.unique(np.round(own.size / own.size.max(initial=1), _DIGITS), return_inverse=True)[1]
+    counts = np.array([len(one) for one in spacings])
     for index in np.flatnonzero(fewer):
-        curves[index] = _thinned(curves[index], int(wanted.vertices[index]))
-    dense &= ~fewer
+        if drawn[index] or not spacings:
+            curves[index] = _thinned(curves[index], int(wanted.vertices[index]))
+        else:
+            away = np.abs(counts - int(wanted.vertices[index]))
+            alike = np.flatnonzero(away == away.min())
+            curves[index] = _spaced(curves[index], spacings[alike[order[index] % len(alike)]])
+    dense = ~drawn & ~fewer
     grid = np.maximum(own.step, np.where(dense[:, None], own.pixel, 0))
     regridded = (wanted.step > _TOLERANCE * grid).any(axis=1)
     corners = np.zeros((len(curves), 2))
@@ -255,7 +268,7 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     own = own._replace(
         pixel=np.where(new, np.maximum(own.pixel, wanted.step), own.pixel), step=np.where(new, wanted.step, own.step)
     )
-    retraced = dense & _coarser(wanted, own.along(axes)).any(axis=1)
+    retraced = (drawn | ~fewer) & _coarser(wanted, own.along(axes)).any(axis=1)
     if not (fewer | regridded | retraced).any():
         return ensemble
     kept = np.ones(len(ensemble), dtype=bool)
@@ -282,12 +295,14 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     lacking = np.sqrt(np.maximum(wanted.smoothing**2 - inner.smoothing**2 - _CHORDS * inner.pixel**2, 0))
     straight = _along_grid([curves[row] for row in rows], own.pixel[rows], own.smoothing[rows])
     inverse = np.linalg.inv(axes)
-    finer = [curves[row] @ inverse[row].T for row in rows]
+    finer = [(_smooth(curves[row]) if drawn[row] else curves[row]) @ inverse[row].T for row in rows]
     places = [_place_of_grid(curve) for curve in finer]
     finer = [curve - place for curve, place in zip(finer, places, strict=True)]
     again = _simulated(finer, inner.pixel[rows], wanted.pixel[rows], inner.smoothing[rows], lacking[rows], straight)
     back = zip(again, places, axes[rows], strict=True)
-    replace(rows, [curve if curve is None else (curve + place) @ along.T for curve, place, along in back])
+    again = [curve if curve is None else (curve + place) @ along.T for curve, place, along in back]
+    clicked = zip(again, rows, drawn[rows], strict=True)
+    replace(rows, [_nearest(curve, curves[row]) if few and curve is not None else curve for curve, row, few in clicked])
     # What is left of one that came apart is no outline if it is smaller than what is traced by default.
     left, _ = areas_and_perimeters(np.concatenate(curves), np.cumsum([0, *map(len, curves)], dtype=np.int64))
     area, _ = areas_and_perimeters(ensemble.vertices, ensemble.offsets)
@@ -401,6 +416,49 @@ def _thinned(curve: Real, count: int) -> Real:
     up, down = (first + (places + count) // (2 * count), first - (count - places) // (2 * count))
     up, down = up % len(curve), down % len(curve)
     return curve[np.sort(np.where(away[up] > away[down], up, down))]
+
+
+def _smooth(polygon: Real) -> Real:
+    """Points of the closed cubic spline through the vertices of a polygon, by chord length."""
+    from scipy.interpolate import CubicSpline  # slow to import
+
+    closed = np.concatenate([polygon, polygon[:1]])
+    length = np.concatenate([[0], np.cumsum(np.hypot(*np.diff(closed, axis=0).T))])
+    places = np.interp(np.arange(len(polygon) * _PER_EDGE) / _PER_EDGE, np.arange(len(closed)), length)
+    return np.asarray(CubicSpline(length, closed, bc_type="periodic")(places))
+
+
+def _nearest(curve: Real, polygon: Real) -> Real:
+    """The vertices of a dense curve that are nearest to those of a polygon, in the order of the curve."""
+    away = np.square(curve[:, None] - polygon).sum(axis=2)
+    return curve[np.unique(np.round(away / away.max(), _DIGITS).argmin(axis=0))]
+
+
+def spacings_of(ensemble: Ensemble, own: Precision) -> list[Real]:
+    """Where the vertices of polygons clicked by hand lie along them, as shares of their lengths.
+
+    They start at the vertex farthest from the middle, and turn from rows to columns.
+    """
+    found = [_from_farthest(ensemble.curves[row]) for row in np.flatnonzero(np.isfinite(own.vertices))]
+    return [np.cumsum([0, *lengths[:-1]]) / lengths.sum() for _, lengths in found]
+
+
+def _spaced(curve: Real, places: Real) -> Real:
+    """Vertices of a curve at places along it, as `spacings_of` returns them."""
+    curve, lengths = _from_farthest(curve)
+    along = (np.cumsum(lengths) - lengths) / lengths.sum()
+    return curve[np.unique(np.abs(along[:, None] - places).round(_DIGITS).argmin(axis=0))]
+
+
+def _from_farthest(curve: Real) -> tuple[Real, Real]:
+    """A curve from the vertex farthest from the middle of all, turning from rows to columns; and its edges' lengths."""
+    away = np.square(curve - curve.mean(axis=0)).sum(axis=1)
+    curve = np.roll(curve, -int(away.argmax()), axis=0)
+    after = np.roll(curve, -1, axis=0)
+    if np.sum(curve[:, 0] * after[:, 1] - curve[:, 1] * after[:, 0]) < 0:
+        curve = np.concatenate([curve[:1], curve[:0:-1]])
+        after = np.roll(curve, -1, axis=0)
+    return curve, np.hypot(*(after - curve).T)
 
 
 def _along_grid(curves: Sequence[Real], pixel: Real, smoothing: Real) -> Mask:

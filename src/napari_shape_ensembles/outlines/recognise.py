@@ -218,6 +218,16 @@ def _class_outside(plane: NDArray[Any]) -> int | None:
     return int(values[most]) if counts[most] >= _MIN_BORDER_FRACTION * len(border) else None
 
 
+def classes_of(plane: NDArray[Any]) -> list[int]:
+    """Return the values of a plane of classes, ascending, without that of the background.
+
+    This is 0, or the class that surrounds the others if nothing is 0.
+    """
+    values = [int(value) for value in np.unique(plane[plane >= 0])]
+    outside = 0 if 0 in values else _class_outside(plane)
+    return [value for value in values if value != outside]
+
+
 def labels_of_colours(pixels: NDArray[Any]) -> NDArray[np.int32] | None:
     """Return the objects of an image in which each has one flat color, or one gray level in all channels.
 

@@ -504,6 +504,11 @@ class ShapeSpace:
         undulation = grassmann.exp(self.undulation_mean_, tangents)
         return np.sqrt(n) * undulation @ spd.from_coordinates(self.scale_mean_, np.atleast_2d(l))
 
+    def undulations(self, t: Real) -> Real:
+        """Return the representatives (N, n, 2), aligned with the mean, of coordinates (N, r'), r' ≤ r."""
+        tangents = np.tensordot(t, self.basis_[: t.shape[1]], axes=1)
+        return grassmann.exp(self.undulation_mean_, tangents)
+
     def _landmarks(self, curves: Ensemble) -> Real:
         return to_landmarks(curves, self.landmarks, interpolation=self.interpolation, measure=self.measure)
 

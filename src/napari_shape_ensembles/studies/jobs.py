@@ -41,16 +41,8 @@ def run_study(
 ) -> AnyStudy:
     """Run a job for every change, and collect the results in a study.
 
-    Parameters
-    ----------
-    job, executor
-        As in `run_jobs`; partial results that the job reports are collected, too.
-    changes : mapping of str to item
-        Description for progress reports -> item.
-    study_of : callable
-        Results so far, None where there is none -> study.
-    progress : callable, optional
-        Called with the `Progress` of each step; its `result` is the study so far.
+    Keys of `changes` are what progress reports say of them. `study_of` makes a study of the results so far, None where
+    there is none, which is also the `result` of each `Progress`. Partial results that a job reports are collected, too.
     """
     names = list(changes)
     results: list[Result | None] = [None] * len(names)

@@ -34,7 +34,7 @@ from ..outlines.proposals import best_recipe
 from ..outlines.reasons import AT_BORDER, MASKED, Reason, too_small
 from ..outlines.recent import Recent
 from ..outlines.recipe import TILINGS
-from ..outlines.recognise import Content, as_labels, drawn_outlines
+from ..outlines.recognise import Content, as_labels, classes_of, drawn_outlines
 from ..outlines.tracing import has_holes, label_plane
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, each_block, report
@@ -482,7 +482,8 @@ class SegmentationTask(Task[list[Ensemble]]):
     def use_as_labels(self, *, classes_apart: bool = False) -> None:
         """Convert images that contain labels, a mask or classes to Labels layers, and choose these instead.
 
-        With `classes_apart`, the components of the first two classes of the chosen image become the two groups.
+        With `classes_apart`, the components of the first two classes of the chosen image become the two groups; its
+        background is none.
         """
         shown = self.image.chosen()
         candidates = dict.fromkeys([*([shown] if shown is not None else []), *self.choices.design.open_layers()])
@@ -583,8 +584,10 @@ def _label_planes(pixels: NDArray[Any], classes_apart: bool) -> dict[str, NDArra
     """Return the labels that an image contains, or those of the components of each of two classes, by a name."""
     planes: dict[str, NDArray[Any]]
     if classes_apart:
-        values = [value for value in np.unique(pixels).tolist() if value > 0][:2]
-        planes = {f"class {value:g}": objects_of_classes(pixels, [value]) for value in values}
+        values = classes_of(pixels)[:2]
+        if len(values) < 2:
+            raise ValueError("There is one class beside the background, not two to compare: use it as labels.")
+        planes = {f"class {value}": objects_of_classes(pixels, [value]) for value in values}
     else:
         planes = {"labels": label_plane(np.asarray(as_labels(pixels, insist=True)[0]))}
     return {name: np.asarray(plane).astype(np.int64) for name, plane in planes.items()}

@@ -7,14 +7,14 @@ import pytest
 from napari.utils.notifications import notification_manager
 from qtpy.QtCore import QEvent, QPointF, Qt
 from qtpy.QtGui import QMouseEvent
-from qtpy.QtWidgets import QApplication, QListView
+from qtpy.QtWidgets import QApplication, QListView, QWidget
 from scipy import ndimage
 
 from docks import cells, ended, grid_of, set_choices
 from image_makers import spots
 from napari_shape_ensembles.comparison.design import GROUP
 from napari_shape_ensembles.viewer.camera_flight import Flight, move_camera, view_of
-from napari_shape_ensembles.viewer.curves.canvas_overlays import Captions
+from napari_shape_ensembles.viewer.curves.canvas_overlays import CanvasOverlays, Captions
 from napari_shape_ensembles.viewer.curves.side_by_side import MAX_CELLS
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.inputs import OWN
@@ -223,6 +223,13 @@ def test_curves_over_images_that_are_hidden_as_too_many_stay_hidden_with_them(mo
     session.comparison.side_by_side.arrange()
     assert hidden.visible
     assert sum(image.visible for image in images) == MAX_CELLS + 1
+    curves = session.comparison.curves
+    row = next(first for layer, first in curves.with_first_rows() if not layer.visible)
+    overlays = CanvasOverlays(page := QWidget(), session.comparison)
+    qtbot.addWidget(page)
+    overlays.fly_to(row)  # to a typical outline of the other hidden image
+    assert curves.layer_of(row).visible
+    assert all(image.visible for image in images)
     session.comparison.arrange(False)
     assert all(layer.visible for layer in session.comparison.curves)
     session.detach()

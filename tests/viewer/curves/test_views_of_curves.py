@@ -92,6 +92,20 @@ def test_the_plot_is_whole_in_the_lowest_window(explorer):
     assert np.ptp(explorer.scatter.widget_points()[:, 1]) * 1.06 >= 150 - 1e-6
 
 
+def test_the_table_shows_the_row_of_a_curve_that_was_selected_while_it_was_hidden(explorer):
+    explorer.resize(900, explorer.minimumSizeHint().height())
+    explorer.show()
+    table = explorer.table
+    for row in (29, 3, 17):
+        explorer.tabs.setCurrentIndex(0)
+        explorer.selection.pick([row])
+        explorer.tabs.setCurrentIndex(1)
+        place = int(np.flatnonzero(table.curves.order == row)[0])
+        seen = table.visualRect(table.curves.index(place, 0))
+        assert table.viewport().rect().contains(seen.topLeft())
+        assert table.viewport().rect().contains(seen.bottomLeft())
+
+
 def test_the_table_sorts_rows_without_a_number_last(qtbot):
     model = CurveTableModel()
     model.show_frame(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QPoint, Qt
+from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QColor
 
 from docks import press
@@ -13,7 +13,13 @@ from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
 from napari_shape_ensembles.palette import COLOR_A
 from napari_shape_ensembles.viewer.panels.distributions import PairedHistogram
 from napari_shape_ensembles.viewer.panels.explanation import ExplanationPanel
-from napari_shape_ensembles.viewer.panels.shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
+from napari_shape_ensembles.viewer.panels.shape_canvas import (
+    ShapeCanvas,
+    StyledOutline,
+    Thumbnails,
+    TypicalOutlines,
+    radius,
+)
 from napari_shape_ensembles.viewer.panels.shape_explorer import ShapeExplorer
 from napari_shape_ensembles.viewer.panels.verdict import ReplicateDots
 
@@ -47,6 +53,29 @@ def test_the_canvas_draws_outlines_at_scale_with_a_scale_bar(shown):
     rows, columns = blue.any(axis=1).nonzero()[0], blue.any(axis=0).nonzero()[0]
     assert np.ptp(rows) == pytest.approx(np.ptp(columns), abs=3)
     assert 100 < np.ptp(rows) < 145
+
+
+def test_a_click_chooses_the_typical_outline_whose_line_is_clicked_else_the_filled_one(shown, qtbot):
+    """Long edges have no vertex near their middle, and the smaller outlines have no area of their own."""
+    picture, chosen = TypicalOutlines(), []
+    picture.chosen.connect(chosen.append)
+    outlines = [SQUARE * 3, SQUARE, SQUARE * 2], [SQUARE * 3, SQUARE * 2]
+    picture.show_typical([(7, 4, 5), (12, 10)], outlines, (None, None), ("one", "two"), "px")
+    shown(picture, 400, 240)
+    left, right = round(picture.width() / 4), round(picture.width() * 3 / 4)
+    found = [picture.row_at(QPointF(left, y)) for y in range(picture.height())]
+    lines = [found.index(7), found.index(5), found.index(4)]
+    middle = lines[2] + (lines[2] - lines[0]) // 2  # of the smallest outline
+    for x, y in ((left, lines[0]), (left, lines[1]), (left, lines[2]), (left, middle), (right, middle)):
+        qtbot.mouseClick(picture, Qt.MouseButton.LeftButton, pos=QPoint(x, y))
+    assert chosen == [7, 5, 4, 7, 12]
+    assert picture.row_at(QPointF(picture.width() / 2, picture.height() - 30)) is None
+    usual = [outline.width for outline in picture.outlines]
+    picture.mark(np.array([5]))
+    changed = [outline for outline, before in zip(picture.outlines, usual, strict=True) if outline.width != before]
+    assert [np.ptp(outline.curve) for outline in changed] == [np.ptp(picture.outlines[1].curve)]
+    picture.mark(np.array([], dtype=int))
+    assert [outline.width for outline in picture.outlines] == usual
 
 
 def test_drawings_of_groups_are_gray_while_disabled(shown):

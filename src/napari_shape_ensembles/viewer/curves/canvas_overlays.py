@@ -54,9 +54,11 @@ class CanvasOverlays:
         self._card_debouncer = Debouncer(self.show_card)
 
     def fly_to(self, row: int) -> None:
-        """Move the camera to a curve that was selected in another view."""
+        """Move the camera to a curve that was selected in another view, and show its image if that was hidden."""
         outline, canvas = self._comparison.curves.outline(row), self._canvas()
         if outline is not None:
+            if (layer := self._comparison.curves.layer_of(row)) is not None:
+                self._comparison.side_by_side.reveal(layer)
             centre, zoom = view_of(self._comparison.choices.viewer, outline, _VIEW_EXTENT)
             if canvas is not None:
                 zoom = self._cell_center_and_size(canvas, row)[1] / max(float(np.ptp(outline, axis=0).max()), 1e-9)

@@ -220,6 +220,15 @@ class SideBySide:
         self._crowded_out.update(over)
         return over
 
+    def reveal(self, curves: Layer) -> None:
+        """Show the image below a layer of curves, and these with it, if it was hidden as one too many."""
+        for _, _, refs in self._cells:
+            own = existing(refs, self._layers)
+            if curves in own and own[0] in self._crowded_out and not own[0].visible:
+                own[0].visible = True
+                self.arrange()
+                return
+
     def _show_again(self, layers: Sequence[Layer]) -> None:
         """Show layers that were hidden as too many."""
         self._crowded_out.difference_update(layers)

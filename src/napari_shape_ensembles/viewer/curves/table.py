@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from qtpy.QtCore import QAbstractTableModel, QEvent, QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal
+from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QAbstractItemView, QApplication, QTableView
 
 from ..._types import Index
@@ -72,7 +73,7 @@ class CurveTableView(QTableView):
         super().__init__()
         with_label_font(self)
         self.curves = CurveTableModel()
-        self._is_updating = False
+        self._is_updating = self._scrolls_when_shown = False
         self.setModel(self.curves)
         self.setMouseTracking(True)
         self.setAccessibleName("Table of the curves")
@@ -131,9 +132,23 @@ class CurveTableView(QTableView):
         for run in np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) if len(places) else []:
             chosen.select(self.curves.index(int(run[0]), 0), self.curves.index(int(run[-1]), last))
         self.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        if self.isVisible():
+            self._scroll_to_marked()
+        else:  # a hidden view does not know its size
+            self._scrolls_when_shown = True
+        self._is_updating = False
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._scrolls_when_shown:
+            self._scroll_to_marked()
+
+    def _scroll_to_marked(self) -> None:
+        """Scroll to the first of the marked rows."""
+        self._scrolls_when_shown = False
+        places = np.flatnonzero(np.isin(self.curves.order, self._rows))
         if len(places):
             self.scrollTo(self.curves.index(int(places[0]), 0))
-        self._is_updating = False
 
     def _emit_picked(self) -> None:
         if not self._is_updating:

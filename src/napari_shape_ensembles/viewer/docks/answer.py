@@ -117,6 +117,7 @@ class AnswerPage(TaskPage):
         self.excluded.button.clicked.connect(session.choices.exclusions.clear)
         self.divided.button.clicked.connect(task.divisions.undo)
         self.link(task.selection.side_by_side_requested, self.curve_window.open_side_by_side)
+        self.link(task.selection.changed, self._mark_selected)
         self.recover_notice.button.clicked.connect(task.recover)
         self.color_by.changed.connect(task.set_coloring)
         self.verdict.picture.chosen.connect(self._show_curve)
@@ -211,6 +212,7 @@ class AnswerPage(TaskPage):
         result, task = (None if running else self.result), self.explanation
         known = task.headline if task.explained_comparison is result else None
         self.verdict.show_headline(result, known, "" if running else self.comparison.message)
+        self._mark_selected()
 
     def _show_checks(self) -> None:
         """Show what the checks in the background have found: suspects above the answer, the rest below it."""
@@ -237,6 +239,10 @@ class AnswerPage(TaskPage):
     def _show_curve(self, row: int) -> None:
         if self.result is not None:
             self.comparison.selection.select_and_center([row])
+
+    def _mark_selected(self) -> None:
+        """Mark the selected curves among the typical ones."""
+        self.verdict.picture.mark(self.comparison.selection.rows)
 
     def show_note(self, words: str) -> None:
         self.results.show_note(words)

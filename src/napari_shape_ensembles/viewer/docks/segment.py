@@ -66,7 +66,9 @@ class SegmentCurves(TaskPage):
         self.labels = Notice(
             "Use as labels", "Treat each value as an object instead of segmenting; the image is not changed"
         )
-        self.classes = Notice("Compare classes", "The components of the two classes become the two groups")
+        self.classes = Notice(
+            "Compare classes", "The components of the first two classes, without the background, become the two groups"
+        )
         self.labels.button.clicked.connect(lambda: task.use_as_labels())
         self.classes.button.clicked.connect(lambda: task.use_as_labels(classes_apart=True))
         self.sizes = SizeHistogram()

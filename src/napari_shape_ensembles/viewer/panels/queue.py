@@ -137,7 +137,8 @@ class Queue(QWidget):
         if counts["corrected"] and changes != counts["corrected"]:  # a merge corrects two labels
             said[-1] += f" by {counted(changes, 'change')}"
         reviewed = sum(counts[mark] for mark in ("right", "wrong", "corrected"))
-        lines = [f"{reviewed} of {counts['all']} labels reviewed"]
+        listed = "labels and places without one" if (review.table["label"] < 0).any() else "labels"
+        lines = [f"{reviewed} of {counts['all']} {listed} reviewed"]
         self.progress.setText(": ".join([*lines, ", ".join(said)] if said else lines))
         if task.saved_as:
             self.progress.setText(f"{self.progress.text()}\n{task.saved_as}")

@@ -7,6 +7,7 @@ import numpy as np
 from qtpy.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QBrush, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF
 from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
+from shapely import Point, Polygon
 
 from ..._types import Index, Real
 from ...outlines.units import UNIT_SYMBOLS
@@ -15,6 +16,8 @@ from .widgets import clear_layout, tip
 
 _MARGIN, _DOT = 10, 4.0  # pixels
 _TITLE_SHARE = 0.6  # of the width, beside a scale bar
+_THIN, _MARKED = 1.2, 3.5  # lines of typical outlines, and of the selected ones, in pixels
+_REACH_PX = 5  # distance of a click that chooses the line of an outline
 _THUMBNAILS_PER_ROW = 4  # thumbnails per row
 #: Mark of each group, as colors alone do not tell them apart.
 SIDE_MARKS = {"A": "●", "B": "▲"}
@@ -135,6 +138,7 @@ class TypicalOutlines(ShapeCanvas):
         self.rows: tuple[int, ...] = ()  #: of the outlines that can be chosen, the most typical of each group first
         self.names, self._at = ("", ""), -1
         self._places: list[Real] = []
+        self._drawn: list[int] = []  # place of each of the rows among the outlines drawn
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAccessibleName("Typical outlines")
@@ -149,12 +153,14 @@ class TypicalOutlines(ShapeCanvas):
     ) -> None:
         """Show outlines of two named groups, the most typical of each first, and their means and bands."""
         reach = 1.05 * radius([curve for side in outlines for curve in side])
-        drawn, self._places, self.names, self._at = list[StyledOutline](), [], names, -1
+        drawn, self._places, self._drawn, self.names, self._at = list[StyledOutline](), [], [], names, -1
         self.rows = tuple(int(row) for side in rows for row in side)
         for letter, right, side, mean in zip("AB", (-reach, reach), outlines, means, strict=True):
             placed = [curve + np.array([0, right]) for curve in side]
             self._places += placed
-            drawn += [StyledOutline(curve, letter, width=1.2) for curve in placed[1:]]
+            first, others = len(drawn), len(placed) - 1
+            self._drawn += [first + others, *range(first, first + others)]
+            drawn += [StyledOutline(curve, letter, width=_THIN) for curve in placed[1:]]
             drawn.append(StyledOutline(placed[0], letter, filled=True))
             if mean is not None:
                 outline, band = (part + np.array([0, right]) for part in mean)
@@ -173,18 +179,28 @@ class TypicalOutlines(ShapeCanvas):
             words = f"{SIDE_MARKS['AB'[place]]} {name}"
             painter.drawText(line.translated(place * line.width(), 0), Qt.AlignmentFlag.AlignCenter, words)
 
+    def mark(self, rows: Index) -> None:
+        """Draw the lines of the selected curves thicker."""
+        outlines = list(self.outlines)
+        for row, place in zip(self.rows, self._drawn, strict=True):
+            usual = StyledOutline.width if outlines[place].filled else _THIN
+            outlines[place] = replace(outlines[place], width=_MARKED if row in rows else usual)
+        self.show_shapes(outlines, self.title)
+
     def row_at(self, point: QPointF) -> int | None:
-        """Return the row of the outline nearest to a point of this widget among those that contain it, or None."""
+        """Return the row of the outline whose line is at a point of this widget, or of the filled one around it."""
         room, scale, _ = self._layout()
-        place = np.array([point.y() - room.center().y(), point.x() - room.center().x()]) / scale
-        inside = [
-            (float(np.linalg.norm(curve - place, axis=1).min()), row)
-            for row, curve in zip(self.rows, self._places, strict=True)
-            if QPolygonF([QPointF(x, y) for y, x in curve.tolist()]).containsPoint(
-                QPointF(place[1], place[0]), Qt.FillRule.OddEvenFill
-            )
-        ]
-        return min(inside)[1] if inside else None
+        place = Point((point.x() - room.center().x()) / scale, (point.y() - room.center().y()) / scale)
+        polygons = [Polygon(curve[:, ::-1]) for curve in self._places]
+        distance, row = min(
+            ((one.exterior.distance(place), row) for one, row in zip(polygons, self.rows, strict=True)),
+            default=(np.inf, -1),
+        )
+        if distance * scale <= _REACH_PX:
+            return row
+        # The most typical outline of each group is filled, and comes first; of two groups one is around the point.
+        around = (row for one, row in zip(polygons, self.rows, strict=True) if one.buffer(0).contains(place))
+        return next(around, None)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and (row := self.row_at(event.position())) is not None:
