@@ -80,7 +80,6 @@ def at_one_window(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensem
 
 
 def _unknown(groups: Sequence[Sequence[Ensemble]]) -> str:
-    """State that the windows of some images are unknown."""
     images = [image for group in groups for image in group]
     names = [name for image in images for name in image.images[~np.isfinite(image.windows).all(axis=1)].tolist()]
     few = [*filter(None, dict.fromkeys(names))]

@@ -813,7 +813,6 @@ def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
 
 
 def _in_unit(one: Ensemble, unit: str, place: int) -> Ensemble:
-    """Convert an image to another unit; the error message names it."""
     try:
         return one.to(unit)
     except ValueError as error:

@@ -230,7 +230,6 @@ def _codes(column: "pd.Series") -> Index:
 
 
 def _runs(codes: Index) -> Index:
-    """Return the lengths of the runs of equal values."""
     return np.diff([*np.flatnonzero(np.diff(codes, prepend=-2)), len(codes)])
 
 
@@ -243,7 +242,6 @@ def _joined(*codes: Index) -> Index:
 
 
 def _varies(codes: Index, curve: Index) -> bool:
-    """Whether a column varies along any curve."""
     return int(_joined(curve, codes).max(initial=-1)) > int(curve.max(initial=-1))
 
 

@@ -322,7 +322,6 @@ def _compared_with(tree: Tree, again: Experiment | Reference, notes: Sequence[st
 
 
 def _other_versions(saved: Mapping[str, str]) -> list[str]:
-    """List the software versions that differ from those of a saved result."""
     now = software_versions()
     return [
         f"{name} was {saved[name]} and is {now[name]}" for name in saved if name in now and now[name] != saved[name]

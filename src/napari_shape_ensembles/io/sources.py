@@ -424,7 +424,6 @@ def _is_grey(path: Path, part: ImagePart) -> bool:
 
 
 def _stated(reading: Reading) -> Calibration | None:
-    """Return the pixel size that the recipe specifies, if any."""
     outlines = reading.settings.outlines
     return outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
 

@@ -61,7 +61,6 @@ def escaped_cell(cell: Any) -> Any:
 
 
 def _unescaped_cell(cell: Any) -> Any:
-    """Undo `escaped_cell`."""
     return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 

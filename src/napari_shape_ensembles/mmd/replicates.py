@@ -23,7 +23,17 @@ from .._types import Index, Real
 from ..progress import cancellation_check
 from .kernel import KERNELS, SIGNIFICANCE, Kernel, group_sums, median_distance
 from .permutations import chunks, nystrom_features
-from .two_sample import MORE, MMDTest, Widths, is_settled, joint_error, monte_carlo_error, shares_as_large, widths
+from .two_sample import (
+    MORE,
+    MMDTest,
+    Widths,
+    agreeing,
+    is_settled,
+    joint_error,
+    monte_carlo_error,
+    shares_as_large,
+    widths,
+)
 
 #: Up to this many labelings are enumerated; otherwise `DRAWS` are drawn at random.
 MAX_ENUMERATED, DRAWS = 20_000, 24_999
@@ -668,7 +678,7 @@ def _threshold(mmd: Real, p_values: Real, level: float, rejected: bool) -> float
     """Largest MMD that is not rejected; consistent with the decision on the observed one, at index 0."""
     kept = mmd[p_values > level]
     threshold = float(kept.max()) if len(kept) else float("inf")
-    return min(threshold, float(np.nextafter(mmd[0], -1))) if rejected else max(threshold, float(mmd[0]))
+    return agreeing(threshold, float(mmd[0]), rejected)
 
 
 def require_testable(hypothesis: Hypothesis) -> None:
