@@ -541,21 +541,11 @@ def unbiased(
 
 
 def unbiased_of_images(between: Real, counts: Real, own: int, kernel: Kernel = "gaussian") -> tuple[Real, Real]:
-    """Unbiased squared MMD of every resample of images, and the mean spread between images of one sample.
+    """Unbiased squared MMD of every resample of images, (1 + R,), and the mean spread between images of one sample.
 
-    Parameters
-    ----------
-    between : (U, U) array
-        Mean kernels between images, those of the first sample first.
-    counts : (1 + R, U) array
-        From `resample`.
-    own : int
-        Number of images of the first sample. For a single image the pairs within it replace those between images.
-
-    Returns
-    -------
-    squared, spread : (1 + R,) arrays
-        NaN if a resample repeats a single image.
+    From the mean kernels `between` images (U, U), those of the first sample, `own` many, first, and `counts` from
+    `resample`. For a single image the pairs within it replace those between images. NaN if a resample repeats a single
+    image.
     """
 
     def within(side: slice) -> Real:

@@ -430,15 +430,9 @@ class Experiment(Saved):
     def overall(self, given: Sequence[str] = (), interactions: Sequence[tuple[str, str]] = ()) -> list[str]:
         """Sentences on all groups at once, on the trend with every covariate, and on the power of more replicates.
 
-        Tests that are impossible with so few replicates, or such a design, are reported as such, and faults of the
-        outlines in place of the answers that they withhold.
-
-        Parameters
-        ----------
-        given : sequence of str
-            Columns that tests of groups and trends are adjusted for (see `test`), in addition to the unadjusted tests.
-        interactions : sequence of (str, str)
-            Pairs of columns to be tested for an interaction; see `interaction`.
+        Tests of groups and trends are also adjusted for the columns `given` (see `test`), and pairs of columns tested
+        for an interaction (see `interaction`). Tests that are impossible with so few replicates, or such a design, are
+        reported as such, and faults of the outlines in place of the answers that they withhold.
         """
         return experiment_words.overall(self, given, interactions)
 

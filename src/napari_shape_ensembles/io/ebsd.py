@@ -305,25 +305,9 @@ def _map(found: Any, name: str) -> EBSDMap:
 
 
 def laid_out(x: Real, y: Real) -> tuple[Index, tuple[float, float], Grid]:
-    """Assign points to pixels of a grid.
+    """Assign points to pixels of a grid: the index of the point at each pixel, -1 if there is none; its size; the grid.
 
-    Parameters
-    ----------
-    x, y : (N,) arrays
-        Coordinates of the points.
-
-    Returns
-    -------
-    points : (R, W) int array
-        Index of the point at each pixel; -1 if there is none.
-    scale : (float, float)
-        Pixel height and width.
-    grid : {"square", "hexagonal"}
-
-    Raises
-    ------
-    ValueError
-        For points that do not lie on a grid, or coincide.
+    Points that do not lie on a grid, or coincide, raise a ValueError.
     """
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ContentError("points with NaN or infinite coordinates")

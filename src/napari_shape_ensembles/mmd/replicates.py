@@ -97,31 +97,13 @@ def mean_kernels(
     factor: float = 1.0,
     seed: int = 0,
 ) -> MeanKernels:
-    """Sum a kernel of all points over pairs of replicates.
+    """Sum a kernel of all points over pairs of replicates, numbered from 0.
 
-    Parameters
-    ----------
-    points : (N, d) or (N,) array
-    replicate : (N,) array of int
-        Replicate of each point, 0 to U - 1.
-    kernel : {"gaussian", "energy", "mean"}
-        exp(-d²/(2s²)); -d, whose statistics are energy distances; or the inner product, which detects means only.
-    bandwidth : float, optional
-        s of the Gaussian kernel; by default the median pairwise distance times `factor`.
-    factor : float
-    seed : int
-        Seed of the subset for the median of more than 2000 points, and of the points on which the kernel of more than
-        20 000 points is projected.
-
-    Returns
-    -------
-    MeanKernels
-        Points have equal weights within a replicate, and replicates have equal weights whatever their number of points.
-
-    Raises
-    ------
-    ValueError
-        For NaNs, or a replicate without a point.
+    The kernel is "gaussian", exp(-d²/(2s²)); "energy", -d, whose statistics are energy distances; or "mean", the inner
+    product, which detects means only. The bandwidth s is by default the median pairwise distance times `factor`. The
+    seed is that of the subset for the median of more than 2000 points, and of the points on which the kernel of more
+    than 20 000 points is projected. Points have equal weights within a replicate, and replicates have equal weights
+    whatever their number of points. NaNs, or a replicate without a point, raise a ValueError.
     """
     points = np.asarray(points, dtype=np.float64).reshape(len(points), -1)
     if not np.isfinite(points).all():
@@ -483,20 +465,11 @@ def rounded_ties(statistics: Real) -> Real:
 
 
 def joint_p_values(statistics: Real) -> tuple[Real, Real]:
-    """p-values of each of several statistics under every labeling, and their combination.
+    """p-values of each of k statistics under every labeling, the observed one first, and their combination.
 
-    Parameters
-    ----------
-    statistics : (k, 1 + B) array
-        On the same labelings, the observed one first.
-
-    Returns
-    -------
-    each : (k, 1 + B) array
-        Fraction of labelings with a statistic at least as large.
-    joint : (1 + B,) array
-        Smallest of them; ties between labelings are broken by the largest statistic, in standard deviations of its
-        permutations. The joint p-value of a labeling is the fraction of labelings with a value at most as large.
+    Each is the fraction of labelings with a statistic at least as large. The joint one is the smallest of them; ties
+    between labelings are broken by the largest statistic, in standard deviations of its permutations. The joint p-value
+    of a labeling is the fraction of labelings with a value at most as large.
     """
     total = statistics.shape[1]
     each = np.stack([shares_as_large(row) for row in statistics])
@@ -606,25 +579,10 @@ def replicate_mmd_test(
 ) -> MMDTest:
     """Test two groups of replicates as `combined_mmd_test` does two samples of points.
 
-    Parameters
-    ----------
-    kernels : mapping of str to MeanKernels
-        Parts, each a description of the same U replicates.
-    hypothesis : Hypothesis
-        Its column (U,) is whether a replicate is of the second group.
-    significance : float
-    draws, seed : int
-        As in `replicate_test`, whose p-value this is.
-
-    Returns
-    -------
-    MMDTest
-        MMD between the groups' mean embeddings, with equal weights of the replicates. Its null holds all other
-        labelings if there are few.
-
-    Notes
-    -----
-    Five times as many random labelings are drawn if the p-value lies within four standard errors of the level: see
+    The column (U,) of the hypothesis is whether a replicate is of the second group; each kernel is a part, a
+    description of the same replicates. The MMD is that between the groups' mean embeddings, with equal weights of the
+    replicates, and the p-value that of `replicate_test`. The null holds all other labelings if there are few. Five
+    times as many random labelings are drawn if the p-value lies within four standard errors of the level: see
     `pooled_mmd_test`.
     """
     return _settled(partial(_mmd_test, kernels, hypothesis, significance), hypothesis, significance, draws, seed)
