@@ -112,20 +112,10 @@ class Roles:
 
 
 def roles_of(frame: "pd.DataFrame", curve_columns: Sequence[str] = ()) -> Roles:
-    """Return the roles of the columns of a table.
+    """Return the roles of the columns of a table with one row per vertex.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row per vertex.
-    curve_columns : sequence of str
-        Columns that identify the curve, if the user has named them.
-
-    Raises
-    ------
-    ValueError
-        For a table without coordinates or with three of them, and for one whose columns can be read in several ways:
-        it asks for the columns by name.
+    `curve_columns` identify the curve, if the user has named them. A table without coordinates or with three of them,
+    and one whose columns can be read in several ways, raise a ValueError, which asks for the columns by name.
     """
     names: dict[str, str] = {}
     for name in frame.columns:
