@@ -18,12 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from .experiment import Experiment
-
 
 # Height of a null distribution, in rows.
 _HIGH = 0.7
-_QUANTITIES = (("size", "o"), ("roughness", "s"))
 
 
 def plot_typical(
@@ -104,24 +101,6 @@ def draw_nulls(rows: Sequence[tuple[str, Real, float, float, float, bool]], ax: 
     ax.set_yticks(range(len(rows)), [name for name, *_ in reversed(rows)])
     ax.set(ylim=(-0.15, len(rows)), xlim=(0, None))
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="x-small")
-
-
-def plot_experiment(result: "Experiment", ax: "Axes | None" = None) -> "Axes":
-    """Plot the ratio of size and of roughness of every contrast, with its 95 % interval if there are replicates.
-
-    Markers are filled where the row of the contrast holds a difference (in scale for the size, in undulation for the
-    roughness).
-    """
-    contrasts = result.table["contrast"].tolist()
-    ax = axes_of(ax, height=1.2 + 0.5 * len(contrasts))
-    effects, ratios = result.effects.set_index(["quantity", "contrast"]), {}
-    for (quantity, mark), sign in zip(_QUANTITIES, (-1, 0), strict=True):
-        differs = [case[sign] == "0" for case in result.table["case"]]
-        ratios[quantity, mark] = effects.loc[quantity].loc[contrasts].assign(differs=differs)
-    draw_ratios(ax, ratios)
-    ax.set_xlabel("ratio (bars: 95 % intervals over replicates)")
-    ax.legend(frameon=False, fontsize="small")
-    return ax
 
 
 def draw_ratios(ax: "Axes", ratios: "Mapping[tuple[str, str], pd.DataFrame]") -> None:
