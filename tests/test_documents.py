@@ -102,7 +102,9 @@ def test_tutorials_run_and_produce_a_figure_and_a_sentence(page, capsys, tmp_pat
     monkeypatch.setattr(Figure, "savefig", lambda figure, path, dpi: save(figure, path, dpi=dpi / 4))  # faster
     own, example, *steps = blocks(page)
     names, _ = run([example], capsys, tmp_path, monkeypatch)
-    names["folder"].rename(folder_of_ones_own(tmp_path))
+    folder = names["folder"].rename(folder_of_ones_own(tmp_path))
+    for table in folder.glob("*.csv"):  # as a spreadsheet saves it where numbers have a decimal comma
+        table.write_text(table.read_text(encoding="utf-8").replace(",", ";"), encoding="utf-8-sig")
     names, said = run([own, *steps], capsys, tmp_path, monkeypatch)
     assert (names["folder"] / "figure.png").stat().st_size > 10_000
     sentence = page.read_text(encoding="utf-8").split("## The sentence")[1]

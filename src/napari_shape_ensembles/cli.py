@@ -725,7 +725,6 @@ def _inspect_outlines(path: Path, out: Path, ticks: Path | None, first: int, mem
 
 
 def _image_file(path: Path, memory: float | None, *, labels: bool) -> Any:
-    """Read an image or labels, also from OME-Zarr."""
     if is_ome_zarr(path):
         from .io.ome_zarr import read_ome_zarr
 
@@ -956,7 +955,6 @@ def judge(
 
 
 def _grid(ranks: str, landmarks: str) -> dict[str, Any]:
-    """Parse the ranks and numbers of landmarks of a decision landscape."""
     with naming("--ranks"):
         of_ranks = ranges.whole_numbers(ranks, least=1)
     with naming("--landmarks"):
@@ -1070,7 +1068,6 @@ def _samples(
 
 
 def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:
-    """Return the names of two samples, from their files or folders."""
     folders = [place.is_dir() and not is_ome_zarr(place) for place in places]
     own = [
         place.resolve().name if folder else distinct_names([place])[0]

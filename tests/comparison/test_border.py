@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from napari_shape_ensembles import Ensemble, Settings, compare, experiment, explain
 from napari_shape_ensembles.comparison import Comparison, Experiment
 from napari_shape_ensembles.comparison.border import at_one_window
-from napari_shape_ensembles.comparison.estimates import mean_ratios
+from napari_shape_ensembles.comparison.estimates import Units, mean_ratios
 from napari_shape_ensembles.explanation.headline import headline
 from napari_shape_ensembles.explanation.paper import experiment_methods, image_table, methods
 from napari_shape_ensembles.mmd.contrasts import bootstrap_counts
@@ -57,10 +57,10 @@ def test_kept_over_true_size_is_0_96_at_a_tenth_of_the_window_and_one_with_weigh
     weights = Ensemble(squares, window=(1, 1)).border_weights
     # The other side was not selected.
     pooled, none = np.concatenate([size, size[inside]])[:, None], np.zeros((0, len(size) + inside.sum()))
-    ratio, _, high = mean_ratios(pooled, len(size), none)[:, 0]
+    ratio, _, high = mean_ratios(pooled, len(size), none, Units())[:, 0]
     assert ratio == pytest.approx(0.96, abs=0.005)
     assert high < 1
-    weighted = mean_ratios(pooled, len(size), none, weights=np.concatenate([np.ones(len(size)), weights]))[:, 0]
+    weighted = mean_ratios(pooled, len(size), none, Units(weights=np.concatenate([np.ones(len(size)), weights])))[:, 0]
     assert weighted[0] == pytest.approx(1, abs=0.01)
     assert weighted[1] < 1 < weighted[2]
 
@@ -228,7 +228,9 @@ def test_intervals_of_weighted_means_hold_the_truth():
         chosen = size[rng.uniform(size=240) < np.maximum(1 - across, 0) ** 2][:60]
         weights = np.concatenate([np.ones(60), 1 / (1 - 0.2 * np.exp(chosen)) ** 2])
         values = np.concatenate([rng.normal(0, SPREAD, 60), chosen])[:, None]
-        _, low, high = mean_ratios(values, 60, bootstrap_counts(60, 60 + len(chosen), 150, seed), weights=weights)[:, 0]
+        _, low, high = mean_ratios(
+            values, 60, bootstrap_counts(60, 60 + len(chosen), 150, seed), Units(weights=weights)
+        )[:, 0]
         held.append(low < 1 < high)
     assert 0.9 < np.mean(held) < 0.99
 

@@ -16,6 +16,7 @@ from napari_shape_ensembles.comparison.detectable import detectable_differences
 from napari_shape_ensembles.comparison.estimates import (
     COLUMNS,
     QUANTITIES,
+    Units,
     mean_ratios,
     resample,
     spread_ratios,
@@ -229,7 +230,7 @@ def test_ratios_are_exact_and_their_intervals_cover(ratios, change):
     for seed in range(60):
         given = values(40, 40, seed)
         given[40:] = change(given[40:], np.log(1.5) if change is np.add else 1.5)
-        ratio, low, high = ratios(given, 40, bootstrap_counts(40, 80, 200, seed))[:, 0]
+        ratio, low, high = ratios(given, 40, bootstrap_counts(40, 80, 200, seed), Units())[:, 0]
         sides = given[:40], given[40:]
         one, other = ([side.mean(), 0] if change is np.add else [0, np.log(side.std())] for side in sides)
         assert ratio == pytest.approx(np.exp(np.sum(other) - np.sum(one)))
@@ -239,21 +240,21 @@ def test_ratios_are_exact_and_their_intervals_cover(ratios, change):
 
 def test_ratios_over_images_have_student_intervals():
     image, given = np.repeat(np.arange(9), 5), values(20, 25)
-    ratio, low, high = mean_ratios(given, 20, np.zeros((0, 45)), image)[:, 0]
+    ratio, low, high = mean_ratios(given, 20, np.zeros((0, 45)), Units(image))[:, 0]
     means = given[:, 0].reshape(9, 5).mean(axis=1)
     test = stats.ttest_ind(means[4:], means[:4], equal_var=False)
     assert ratio == pytest.approx(np.exp(means[4:].mean() - means[:4].mean()))
     np.testing.assert_allclose([low, high], np.exp(test.confidence_interval()))
     deviations = np.log(given[:, 0].reshape(9, 5).std(axis=1, ddof=1))
-    spread = spread_ratios(given, 20, np.zeros((0, 45)), image)[0, 0]
+    spread = spread_ratios(given, 20, np.zeros((0, 45)), Units(image))[0, 0]
     assert spread == pytest.approx(np.exp(deviations[4:].mean() - deviations[:4].mean()))
-    assert np.isnan(spread_ratios(given[:-4], 20, np.zeros((0, 41)), image[:-4])).all()
+    assert np.isnan(spread_ratios(given[:-4], 20, np.zeros((0, 41)), Units(image[:-4]))).all()
 
 
 def test_a_sample_without_variation_has_no_spread():
     given = values(40, 40)
     given[:40] = 0.3 + 1e-15 * np.arange(40)[:, None]
-    assert spread_ratios(given, 40, bootstrap_counts(40, 80, 40))[0] == np.inf
+    assert spread_ratios(given, 40, bootstrap_counts(40, 80, 40), Units())[0] == np.inf
 
 
 def circles(scales, stretch=1):

@@ -6,7 +6,7 @@ from scipy import stats
 
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
 from napari_shape_ensembles.comparison.answer import named, statements
-from napari_shape_ensembles.comparison.estimates import spread_ratios
+from napari_shape_ensembles.comparison.estimates import Units, spread_ratios
 from napari_shape_ensembles.comparison.quantity_tests import (
     adjusted_difference,
     family_p_values,
@@ -125,7 +125,7 @@ def test_the_test_of_a_spread_is_that_of_its_interval(kind):
             values = np.concatenate([DRAWN[kind](rng, 30), factor * DRAWN[kind](rng, 30)])
             found = spread_difference(values, labels)
             (p, _), *_ = family_p_values({"": found}).values()
-            ratio, low, high = spread_ratios(values[:, None], 30, none, quantile=quantile_of(found))[:, 0]
+            ratio, low, high = spread_ratios(values[:, None], 30, none, Units(), quantile_of(found))[:, 0]
             assert np.exp(found.value[0]) == pytest.approx(ratio)
             assert (p <= 0.05) == (not low <= 1 <= high)
             rejected += factor == 1 and p <= 0.05
@@ -138,7 +138,7 @@ def test_spreads_of_few_outlines_an_image_are_no_smaller():
     """The mean logarithm of the standard deviation of three normal values is that of a quarter less."""
     rng, image = np.random.default_rng(0), np.repeat(np.arange(40), [*[3] * 20, *[30] * 20])
     drawn = (rng.normal(size=(660, 1)) for _ in range(40))
-    ratios = [spread_ratios(values, 60, np.zeros((0, 660)), image)[0, 0] for values in drawn]
+    ratios = [spread_ratios(values, 60, np.zeros((0, 660)), Units(image))[0, 0] for values in drawn]
     assert np.exp(np.log(ratios).mean()) == pytest.approx(1, abs=0.07)
 
 

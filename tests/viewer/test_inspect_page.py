@@ -408,6 +408,23 @@ def test_a_whole_review_by_keyboard_and_mouse(make_napari_viewer, qtbot, tmp_pat
     np.testing.assert_array_equal(read_image(tmp_path / "nuclei.tif").pixels, given)
 
 
+def test_places_without_a_label_are_counted_as_such(viewer, qtbot):
+    """A verdict on one does not bring the scores nearer to probabilities, which are those of labels."""
+    labels, image, _ = faulty("hole")
+    labels[labels == 13] = 0
+    viewer.add_image(image, name="image")
+    layer = viewer.add_labels(labels, name="labels")
+    dock = opened(viewer, qtbot)
+    dock.inspection.a.choose(layer)
+    pressed(dock.run_button, dock, qtbot)
+    (missing,) = dock.inspection.rows.index[dock.inspection.rows["label"] < 0]
+    dock.inspection.go_to(int(missing))
+    press(dock.queue.wrong_button, qtbot)
+    qtbot.waitUntil(lambda: "1 wrong" in dock.queue.progress.text())
+    assert "1 of 25 labels and places without one reviewed: 1 wrong" in dock.queue.progress.text()
+    assert "so far 0 and 0" in dock.ranked_with.text()
+
+
 def test_a_merge_counts_as_two_labels_corrected_by_one_change(viewer, qtbot):
     labels, image, _ = faulty("split")
     viewer.add_image(image, name="field")

@@ -6,8 +6,10 @@ import tifffile
 from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 
+from docks import cells
 from napari_shape_ensembles.viewer.docks.pixel_size import PixelSize, calibration_of
 from napari_shape_ensembles.viewer.inputs import symbol
+from napari_shape_ensembles.viewer.session import Session
 
 IMAGE = np.zeros((20, 30), np.uint8)
 
@@ -199,3 +201,16 @@ def test_both_micro_signs_are_the_same_unit(short, expected):
             return short
 
     assert symbol(Unit()) == expected == expected.replace("\N{GREEK SMALL LETTER MU}", "")
+
+
+def test_the_line_along_a_scale_bar_lies_over_its_image_in_a_grid(viewer, widget, qtbot):
+    for name in ("one", "two"):
+        viewer.add_image(IMAGE, name=name)
+    comparison = Session.of(viewer).comparison
+    comparison.design.connect_events()
+    comparison.arrange(True)
+    widget.layer.setCurrentText("one")
+    press(widget.draw, qtbot)
+    qtbot.waitUntil(lambda: cells(viewer) == {(0, 0): {"one", "one scale bar"}, (1, 0): {"two"}})
+    comparison.arrange(False)
+    comparison.design.disconnect_events()

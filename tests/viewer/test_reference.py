@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import tifffile
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog, QHeaderView
 
-from docks import press, set_choices, wait_until_idle
+from docks import out_of_date, press, set_choices, wait_until_idle
 from napari_shape_ensembles.comparison import Reference
 from napari_shape_ensembles.outlines.rasterize import rasterize
 from napari_shape_ensembles.samples.synthetic import draw_forms
@@ -55,15 +56,15 @@ def made(page, qtbot):
 
 def test_images_of_other_groups_are_judged_and_unlike_outlines_painted(page, model, qtbot):
     panel = page.reference
-    assert not panel.judge.isEnabled()
-    assert "Make a reference of a group" in panel.about.text()
+    assert not panel.run_button.isEnabled()
+    assert "Make a reference of a group" in panel.reason.text()
     made(page, qtbot)
     assert panel.about.text().startswith("group usual: 19 images, 76 outlines in µm")
     assert loss_warnings(page.session) == [
         "The table of groups is not saved: it would be lost.",
         "The reference is not saved: it would be lost.",
     ]
-    press(panel.judge, qtbot)
+    press(panel.run_button, qtbot)
     wait_until_idle(panel.task, qtbot)
     cells = [[panel.table.item(row, column).text() for column in range(3)] for row in range(2)]
     assert cells[0] == ["image 20", "both", "0.05"]
@@ -80,11 +81,25 @@ def test_images_of_other_groups_are_judged_and_unlike_outlines_painted(page, mod
 
     before = panel.task.result
     model.layers["image 20"].data = model.layers["image 19"].data  # the image is replaced
-    qtbot.waitUntil(lambda: "Out of date: image 20 was changed" in panel.message.text())
-    press(panel.judge, qtbot)
+    qtbot.waitUntil(lambda: "image 20 was changed" in out_of_date(panel))
+    press(panel.run_button, qtbot)
     wait_until_idle(panel.task, qtbot)
     assert panel.task.result is not before
     assert "image 20 unlike" not in model.layers
+
+
+def test_enter_on_the_part_about_the_reference_judges_images_rather_than_compare(page, qtbot, shown):
+    shown(page)
+    panel = made(page, qtbot)
+    page.activateWindow()
+    qtbot.waitUntil(page.isActiveWindow)
+    for _ in range(2):  # whichever of both pages Qt asks first
+        panel.referring.result = None
+        panel.group.setFocus()
+        qtbot.keyClick(panel.group, Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda: panel.referring.result is not None and not panel.referring.busy)
+    assert page.comparison.result is None
+    assert not page.comparison.busy
 
 
 def test_a_reference_is_saved_opened_and_judges_a_folder(page, model, planes, tmp_path, qtbot, monkeypatch):
@@ -117,7 +132,7 @@ def test_too_few_images_are_refused_with_what_is_needed(page, model, qtbot):
                                for place, layer in enumerate(model.layers)])  # fmt: skip
     panel = made(page, qtbot)
     assert "a reference needs at least 3 images of the accepted kind, not 2" in panel.message.text()
-    assert panel.task.reference is None
+    assert panel.referring.reference is None
     assert panel.make.isEnabled()
 
 

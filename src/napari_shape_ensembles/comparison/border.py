@@ -25,22 +25,11 @@ NOTED = 0.01
 def at_one_window(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensemble]], str]:
     """Leave out so many outlines of groups with larger windows that the border has selected all groups alike.
 
-    Parameters
-    ----------
-    groups : sequence of sequences of Ensemble
-        Images of each group, in one unit.
+    Return the images of each group, in one unit, whose `windows` are then those that would have kept as many, and what
+    was left out; the same objects, and no words, where nothing is. Nothing is left out if a window is unknown, which is
+    stated where others are known, or if this would be all of an image, such as one that is cropped around its only
+    object and samples no field.
 
-    Returns
-    -------
-    kept : lists of lists of Ensemble
-        Their `windows` are those that would have kept as many; the same objects where nothing is left out.
-    note : str
-        What was left out; empty if nothing was. Nothing is left out if a window is unknown, which is stated where
-        others are known, or if this would be all of an image, such as one that is cropped around its only object and
-        samples no field.
-
-    Notes
-    -----
     Reciprocal sides of the windows are raised in each group until their means are those of the group in which they are
     largest: where a group has windows of one size, it is given the smallest height and width of all groups. Outlines
     are left out by systematic sampling in the order of their sizes, not by chance, so that the result does not depend
@@ -80,7 +69,6 @@ def at_one_window(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[Ensem
 
 
 def _unknown(groups: Sequence[Sequence[Ensemble]]) -> str:
-    """State that the windows of some images are unknown."""
     images = [image for group in groups for image in group]
     names = [name for image in images for name in image.images[~np.isfinite(image.windows).all(axis=1)].tolist()]
     few = [*filter(None, dict.fromkeys(names))]

@@ -32,10 +32,6 @@ _ROUND, _LEAST_LEFT = 0.01, 1e-9
 def unexplained(comparison: Comparison) -> tuple[float, float]:
     """Share that the mean form leaves unexplained in A and in B, relative to a control without a common form.
 
-    Parameters
-    ----------
-    comparison : Comparison
-
     Returns
     -------
     (float, float)

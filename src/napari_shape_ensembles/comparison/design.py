@@ -243,25 +243,9 @@ def unequal_precision(first: float, second: float, unit: str = "images") -> str:
 
 
 def checked_design(table: pd.DataFrame, images: int, control: str | None = None) -> Design:
-    """Validate a design table and identify its replicates.
+    """Validate a design table, of one row per image, and identify its replicates.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row per image.
-    images : int
-        Number of images.
-    control : str, optional
-        Name of the control group.
-
-    Returns
-    -------
-    Design
-
-    Raises
-    ------
-    ValueError
-        For a table that does not match the images, without a group, with missing values, or an unknown control.
+    A ValueError says what is wrong: rows that do not match the images, no group, missing values, an unknown control.
     """
     import pandas as pd
 
@@ -375,18 +359,15 @@ def _collected(table: pd.DataFrame, groups: tuple[str, ...], control: str | None
                 "Blocks with only one group, which carry no information about differences between groups: "
                 f"{listed(alone)}."
             )
-        if REPLICATE in table:
-            shared = keys.drop_duplicates().duplicated([GROUP, REPLICATE], keep=False)
-            if again := sorted(set(keys.drop_duplicates()[REPLICATE][shared])):
-                notes.append(
-                    f"Replicates {listed(again)} occur in several blocks and are treated as different in each."
-                )
-    elif REPLICATE in table:
-        shared = keys.drop_duplicates()[REPLICATE].duplicated(keep=False)
-        if again := sorted(set(keys.drop_duplicates()[REPLICATE][shared])):
+    if REPLICATE in table:
+        units, where, advice = keys.drop_duplicates(), "blocks", ""
+        if BLOCK not in table:
+            where = "groups"
+            advice = " If they are the same (an animal before and after), name them in a column block, too."
+        shared = units.duplicated([GROUP, REPLICATE] if BLOCK in table else REPLICATE, keep=False)
+        if again := sorted(set(units[REPLICATE][shared])):
             notes.append(
-                f"Replicates {listed(again)} occur in several groups and are treated as different in each. If they are "
-                "the same (an animal before and after), name them in a column block, too."
+                f"Replicates {listed(again)} occur in several {where} and are treated as different in each.{advice}"
             )
     number = keys.groupby(list(keys), sort=False).ngroup().to_numpy().astype(np.intp)
     rows = keys.drop_duplicates().reset_index(drop=True)

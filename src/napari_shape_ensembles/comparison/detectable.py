@@ -77,27 +77,10 @@ def detectable_differences(
 ) -> Detectable:
     """Smallest differences that would be detected with samples of this size; see `Comparison.detectable`.
 
-    Parameters
-    ----------
-    t : (N, r) array
-        Undulation coordinates of the pooled curves, A's rows first.
-    l : (N, 3) array
-        Their scale coordinates.
-    first : int
-        Number of A's rows.
-    undulation, scale : MMDTest
-        The permutation tests of these coordinates.
-    power : float
-        Probability of detecting the difference, between 0.5 and 1.
-    random_state : int, Generator or RandomState
-        Seed of the subset of 500 curves that represents the population, and of the simulated tests.
-    scale_mean : (2, 2) array, optional
-        `ShapeSpace.scale_mean_`, the reference of elongations; by default as if outlines were round on average.
-
-    Raises
-    ------
-    ValueError
-        For tests without permutations, or a power out of range.
+    From the coordinates t and l of the pooled curves, `first` rows of A, and the permutation tests of these. The seed
+    is that of the subset of 500 curves that represents the population, and of the simulated tests. `scale_mean` is the
+    reference of elongations; by default as if outlines were round on average. Tests without permutations, or a power
+    outside of 0.5 to 1, raise a ValueError.
     """
     seed = seed_of(random_state)
     if not 0.5 <= power < 1:

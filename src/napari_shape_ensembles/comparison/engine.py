@@ -25,11 +25,11 @@ from ..mmd.replicates import (
     replicate_mmd_test,
     small_sample_test,
 )
-from ..mmd.two_sample import Options, pooled_mmd_test
+from ..mmd.two_sample import Options, agreeing, pooled_mmd_test
 from ..outlines import Ensemble
 from ..words import p_text
 from .border import size_factor, usable_weights
-from .estimates import ratios, resamples_of_ratios
+from .estimates import Units, ratios, resamples_of_ratios
 from .learning import Learned, report_step
 from .parts import MIN_LOG_SPREAD, Parts, form_parts, least_amplitude, scale_parts, sides
 from .quantities import LOBES, components, lobes, resolved_lobes, unresolved
@@ -242,9 +242,9 @@ class Groups(Sealed):
         rows, first = self.rows(i, j)
         replicate, blocks = self.units(i, j)
         counts = resamples_of_ratios(first, len(rows), self.settings.seed, replicate)
-        weights = usable_weights(self.weights[rows], self.settings)
         measured = {name: values[rows] for name, values in self.measured.items()}
-        found = ratios(measured, first, counts, replicate, blocks, weights)
+        units = Units(replicate, blocks, usable_weights(self.weights[rows], self.settings))
+        found = ratios(measured, first, counts, units)
         return found | dict.fromkeys(unresolved(self.learned.space.bands_), np.full(3, np.nan))
 
     def test(self, i: int, j: int) -> tuple[MMDTest, MMDTest]:
@@ -297,12 +297,11 @@ class Groups(Sealed):
         def decided(one: MMDTest, small: SmallSampleTest) -> MMDTest:
             # F grows with the square of the difference, as the squared MMD does.
             ratio = np.sqrt(small.f_at(level) / small.f) if small.f > 0 else np.inf
-            rejected, threshold = small.rejected(level), float(one.mmd * ratio)
-            limit = min(threshold, float(np.nextafter(one.mmd, -1))) if rejected else max(threshold, one.mmd)
+            rejected = small.rejected(level)
             return replace(
                 one,
                 p_value=small.p_value,
-                threshold=limit,
+                threshold=agreeing(float(one.mmd * ratio), one.mmd, rejected),
                 rejected=rejected,
                 null=np.empty(0),
                 p_error=0.0,

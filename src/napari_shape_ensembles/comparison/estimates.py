@@ -5,7 +5,7 @@ for areas, whose arithmetic means show what few large outlines add, and for spre
 """
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import digamma, stdtrit
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Units(TypedDict):
+class Units(NamedTuple):
     """What estimates are over: the replicate of each outline and its block, if any, and the weights of the outlines."""
 
-    image: Index | None
-    blocks: Index | None
-    weights: Real | None
+    image: Index | None = None  #: (N,), those of A numbered first: then replicates have equal weights
+    blocks: Index | None = None  #: of each replicate
+    weights: Real | None = None  #: (N,), also of the outlines within each replicate; by default equal
 
 
 # A `Comparison` has the functions of this module as methods, so its class cannot be imported here.
@@ -101,25 +101,21 @@ _LEAST_LOBES = 0.1
 def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFrame":
     """Table of the named quantities of a comparison; see `Comparison.estimates`.
 
-    Parameters
-    ----------
-    comparison : Comparison
-    distances : bool
-        Include quantities that are no ratio, whose bootstrap takes seconds for thousands of curves.
+    Distances, which are no ratios, can be left out: their bootstrap takes seconds for thousands of curves.
     """
     import pandas as pd
 
     image, first, seed = comparison.replicates, len(comparison.a), comparison.settings.seed
     tested, measured = comparison.quantity_p_values, quantities_of(comparison)
     counts = resamples_of_ratios(first, len(comparison.t), seed, image)
-    units: Units = {"image": image, "blocks": comparison.blocks, "weights": comparison.weights}
+    units = Units(image, comparison.blocks, comparison.weights)
     coarse = {name: comparison.lobes[name] for name in _COARSE_LOBES}
-    found = ratios(measured | coarse, first, counts, **units)
+    found = ratios(measured | coarse, first, counts, units)
     if "spread of form" in tested:
         found["spread of form"] = _spread_of_form(comparison, counts, units)
     quantile = None if comparison.permuted_spread is None else quantile_of(comparison.permuted_spread)
-    found[_SPREAD] = spread_ratios(measured["size"][:, None], first, counts, **units, quantile=quantile)[:, 0]
-    found["area"] = area_ratio(comparison, counts)
+    found[_SPREAD] = spread_ratios(measured["size"][:, None], first, counts, units, quantile)[:, 0]
+    found["area"] = area_ratio(comparison, counts, units)
     found |= dict.fromkeys(unresolved(comparison.space.bands_), _MISSING)
     rows = []
     for name in QUANTITIES:
@@ -248,17 +244,17 @@ def _spread_of_form(comparison: Comparison, counts: Real, units: Units) -> Real:
     first, deviations = len(comparison.a), _form_deviations(comparison)
     a_varies, b_varies = ((side > np.log(KNOWN)).any() for side in np.split(deviations, [first]))
     if a_varies and b_varies:
-        return ratios({"": deviations}, first, counts, **units)[""]
+        return ratios({"": deviations}, first, counts, units)[""]
     return np.array([np.inf if b_varies else 0.0 if a_varies else np.nan, 0.0, np.inf])
 
 
-def area_ratio(comparison: Comparison, counts: Real) -> Real:
+def area_ratio(comparison: Comparison, counts: Real, units: Units) -> Real:
     """Ratio of the mean areas, B over A, and the ends of its 95 % interval, (3,)."""
-    first, image, weights = len(comparison.a), comparison.replicates, comparison.weights
+    first, (image, _, weights) = len(comparison.a), units
     area = np.concatenate([areas_and_perimeters(side.vertices, side.offsets)[0] for side in comparison.compared])
     if image is not None:
         means = np.log(group_means(area[:, None], image, weights))
-        return _ratios_of_replicates(means, first, image, comparison.blocks)[:, 0]
+        return _ratios_of_replicates(means, first, units)[:, 0]
     # The logarithm of a mean has the standard error of the mean over the mean.
     of_a, of_b = group_means(area[:, None], (np.arange(len(area)) >= first).astype(np.intp), weights)[:, 0]
     relative = np.concatenate([area[:first] / of_a, area[first:] / of_b])[:, None]
@@ -302,35 +298,25 @@ def resamples_of_ratios(first: int, total: int, seed: int, image: Index | None =
     return bootstrap_counts(first, total, RESAMPLES if resampled else 0, seed)
 
 
-def ratios(
-    measured: Mapping[str, Real],
-    first: int,
-    counts: Real,
-    image: Index | None = None,
-    blocks: Index | None = None,
-    weights: Real | None = None,
-) -> dict[str, Real]:
+def ratios(measured: Mapping[str, Real], first: int, counts: Real, units: Units) -> dict[str, Real]:
     """Ratio of every quantity by name, with the ends of its interval, (3,); see `mean_ratios`.
 
     The ratio of roughness is that beyond what the coarse lobes imply, if these are among the quantities: high lobes
     make finer waves, fewer in `lobes.fine_amplitude` than along the arc length.
     """
     values = np.stack([*measured.values()], axis=1)
-    units: Units = {"image": image, "blocks": blocks, "weights": weights}
-    found = dict(zip(measured, mean_ratios(values, first, counts, **units).T, strict=True))
+    found = dict(zip(measured, mean_ratios(values, first, counts, units).T, strict=True))
     if {"roughness", *_COARSE_LOBES} <= measured.keys():
-        found["roughness"] = _roughness_ratio(measured["roughness"], _coarse_lobes(measured), first, **units)
+        found["roughness"] = _roughness_ratio(measured["roughness"], _coarse_lobes(measured), first, units)
     return found
 
 
-def _roughness_ratio(
-    roughness: Real, lobed: Real, first: int, image: Index | None, blocks: Index | None, weights: Real | None
-) -> Real:
-    if image is not None:
-        beyond = roughness - _implied(roughness, lobed, image)
-        return _ratios_of_replicates(group_means(beyond[:, None], image, weights), first, image, blocks)[:, 0]
+def _roughness_ratio(roughness: Real, lobed: Real, first: int, units: Units) -> Real:
+    if units.image is not None:
+        beyond = roughness - _implied(roughness, lobed, units.image)
+        return _ratios_of_replicates(group_means(beyond[:, None], units.image, units.weights), first, units)[:, 0]
     observed = np.arange(len(roughness))[None] >= first
-    value, error = (float(one[0]) for one in adjusted_difference(roughness, observed, lobed, weights))
+    value, error = (float(one[0]) for one in adjusted_difference(roughness, observed, lobed, units.weights))
     if np.isinf(error):  # all outlines of a side have the same lobes
         return _MISSING
     freedom = len(roughness) - lobed.shape[1] - 2
@@ -339,42 +325,23 @@ def _roughness_ratio(
         return np.exp(np.array([value, value - reach, value + reach]))
 
 
-def mean_ratios(
-    logarithms: Real,
-    first: int,
-    counts: Real,
-    image: Index | None = None,
-    blocks: Index | None = None,
-    weights: Real | None = None,
-) -> Real:
-    """Ratio of geometric means of B over A, and the ends of its 95 % interval, (3, k).
+def mean_ratios(logarithms: Real, first: int, counts: Real, units: Units) -> Real:
+    """Ratio of geometric means of B over A, from logarithms (N, k), and the ends of its 95 % interval, (3, k).
 
-    Parameters
-    ----------
-    logarithms : (N, k) array
-        Of k quantities of the curves, A's first.
-    first : int
-        Number of curves in A.
-    counts : (R, N) array
-        From `resamples_of_ratios`, for the intervals over curves: symmetric bootstrap-t, with fewer than five curves on
-        a side Student's (Welch).
-    image : (N,) array of int, optional
-        Image or replicate of each curve, those of A numbered first: then these have equal weights, and the interval is
-        Student's over their means, infinite if a side is a single image; see `difference_of_replicates`.
-    blocks : array of int, optional
-        Block of each replicate.
-    weights : (N,) array, optional
-        Of the curves, or of those within each replicate; by default equal.
+    Over curves by the resamples `counts`, from `resamples_of_ratios`: symmetric bootstrap-t, with fewer than five
+    curves on a side Student's (Welch). Over replicates Student's over their means, infinite if a side is a single one;
+    see `difference_of_replicates`.
     """
-    if image is None:
+    if units.image is None:
         with np.errstate(over="ignore"):
-            return np.exp(np.stack(difference_of_means(logarithms, first, counts, weights)))
-    return _ratios_of_replicates(group_means(logarithms, image, weights), first, image, blocks)
+            return np.exp(np.stack(difference_of_means(logarithms, first, counts, units.weights)))
+    return _ratios_of_replicates(group_means(logarithms, units.image, units.weights), first, units)
 
 
-def _ratios_of_replicates(means: Real, first: int, image: Index, blocks: Index | None) -> Real:
-    second = np.arange(len(means)) > image[:first].max()
-    found = [difference_of_replicates(column, second, blocks) for column in means.T]
+def _ratios_of_replicates(means: Real, first: int, units: Units) -> Real:
+    assert units.image is not None
+    second = np.arange(len(means)) > units.image[:first].max()
+    found = [difference_of_replicates(column, second, units.blocks) for column in means.T]
     with np.errstate(over="ignore"):
         return np.exp(np.array([[one.value, *one.interval()] for one in found]).T)
 
@@ -417,21 +384,14 @@ def geometric_means(
     return found[0], found[1]
 
 
-def spread_ratios(
-    logarithms: Real,
-    first: int,
-    counts: Real,
-    image: Index | None = None,
-    blocks: Index | None = None,
-    weights: Real | None = None,
-    quantile: float | None = None,
-) -> Real:
+def spread_ratios(logarithms: Real, first: int, counts: Real, units: Units, quantile: float | None = None) -> Real:
     """Ratio of the standard deviations of logarithms, B over A, and its interval, (3, k); as `mean_ratios`.
 
     Over curves with the given `quantile` of standard errors instead of resamples, that of the permuted labels by which
     the ratio is tested: it covers as well, and the interval excludes 1 where the test rejects. Over images: of the
     geometric means of the deviations within images. NaN if a sample, or an image, has a single curve.
     """
+    image, _, weights = units
     if image is None:
         if min(first, len(logarithms) - first) < 2:
             return np.full((3, logarithms.shape[1]), np.nan)
@@ -441,7 +401,7 @@ def spread_ratios(
     of_images = _log_deviations(logarithms, image, weights)
     if of_images is None:
         return np.full((3, logarithms.shape[1]), np.nan)
-    return _ratios_of_replicates(of_images, first, image, blocks)
+    return _ratios_of_replicates(of_images, first, units)
 
 
 def _log_deviations(values: Real, image: Index, weights: Real | None = None) -> Real | None:
@@ -581,21 +541,11 @@ def unbiased(
 
 
 def unbiased_of_images(between: Real, counts: Real, own: int, kernel: Kernel = "gaussian") -> tuple[Real, Real]:
-    """Unbiased squared MMD of every resample of images, and the mean spread between images of one sample.
+    """Unbiased squared MMD of every resample of images, (1 + R,), and the mean spread between images of one sample.
 
-    Parameters
-    ----------
-    between : (U, U) array
-        Mean kernels between images, those of the first sample first.
-    counts : (1 + R, U) array
-        From `resample`.
-    own : int
-        Number of images of the first sample. For a single image the pairs within it replace those between images.
-
-    Returns
-    -------
-    squared, spread : (1 + R,) arrays
-        NaN if a resample repeats a single image.
+    From the mean kernels `between` images (U, U), those of the first sample, `own` many, first, and `counts` from
+    `resample`. For a single image the pairs within it replace those between images. NaN if a resample repeats a single
+    image.
     """
 
     def within(side: slice) -> Real:

@@ -19,6 +19,7 @@ from ..mmd import MMDTest
 from ..mmd.replicates import DRAWS, MeanKernels, adjusted, closed_p_values
 from ..outlines import Ensemble
 from ..outlines.gate import reasons_of_sets
+from ..palette import axes_of
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -28,7 +29,7 @@ from .compare import settings_of
 from .design import Design, checked_design, plain_name
 from .engine import MEASURED, TESTS, Groups, enough_permutations
 from .experiment_words import EFFECTS
-from .figures import plot_experiment
+from .figures import draw_ratios
 from .hypotheses import HypothesisTests, Joint
 from .inputs import Inputs
 from .learning import COMPARISON_STEPS, Learned, learn
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 # From this many contrasts on, a table is a screen: the false discovery rate is controlled, and null distributions,
 # of several megabytes each, are not kept.
 _MIN_SCREEN_CONTRASTS = 20
+# Quantities of which the ratios are plotted, and their markers.
+_PLOTTED = (("size", "o"), ("roughness", "s"))
 _STEPS = (*COMPARISON_STEPS[:-2], "measuring outlines", "computing kernels between replicates", "done")
 _P_VALUE_COLUMNS = ("p", "p_adjusted", "small_sample_p", "small_sample_p_adjusted")
 _NUMBERS = (*_P_VALUE_COLUMNS, "statistic", "effect", "low", "high", "n_replicates", "least_p")
@@ -430,15 +433,9 @@ class Experiment(Saved):
     def overall(self, given: Sequence[str] = (), interactions: Sequence[tuple[str, str]] = ()) -> list[str]:
         """Sentences on all groups at once, on the trend with every covariate, and on the power of more replicates.
 
-        Tests that are impossible with so few replicates, or such a design, are reported as such, and faults of the
-        outlines in place of the answers that they withhold.
-
-        Parameters
-        ----------
-        given : sequence of str
-            Columns that tests of groups and trends are adjusted for (see `test`), in addition to the unadjusted tests.
-        interactions : sequence of (str, str)
-            Pairs of columns to be tested for an interaction; see `interaction`.
+        Tests of groups and trends are also adjusted for the columns `given` (see `test`), and pairs of columns tested
+        for an interaction (see `interaction`). Tests that are impossible with so few replicates, or such a design, are
+        reported as such, and faults of the outlines in place of the answers that they withhold.
         """
         return experiment_words.overall(self, given, interactions)
 
@@ -491,7 +488,10 @@ class Experiment(Saved):
         return pd.concat([table, rows, measured], axis=1)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Plot the ratios of size and roughness of every contrast with their intervals.
+        """Plot the ratios of size and roughness of every contrast with their intervals, if there are replicates.
+
+        Markers are filled where the row of the contrast holds a difference (in scale for the size, in undulation for
+        the roughness).
 
         `studies.superplot` plots the replicates over their outlines, and the tree and distances of the groups.
 
@@ -502,7 +502,16 @@ class Experiment(Saved):
         """
         if not self.design.pairs:
             raise ValueError("there is only one group, so no contrast to plot: see trend and quantities.slopes")
-        return plot_experiment(self, ax)
+        contrasts = self.table["contrast"].tolist()
+        ax = axes_of(ax, height=1.2 + 0.5 * len(contrasts))
+        effects, ratios = self.effects.set_index(["quantity", "contrast"]), {}
+        for (quantity, mark), sign in zip(_PLOTTED, (-1, 0), strict=True):
+            differs = [case[sign] == "0" for case in self.table["case"]]
+            ratios[quantity, mark] = effects.loc[quantity].loc[contrasts].assign(differs=differs)
+        draw_ratios(ax, ratios)
+        ax.set_xlabel("ratio (bars: 95 % intervals over replicates)")
+        ax.legend(frameon=False, fontsize="small")
+        return ax
 
     def __repr__(self) -> str:
         return f"Experiment({self.summary()})"
@@ -813,7 +822,6 @@ def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
 
 
 def _in_unit(one: Ensemble, unit: str, place: int) -> Ensemble:
-    """Convert an image to another unit; the error message names it."""
     try:
         return one.to(unit)
     except ValueError as error:

@@ -196,7 +196,6 @@ def _sentence(
 
 
 def _ratio_words(quantity: str, ratio: float, low: float, high: float) -> str:
-    """State a ratio, with its interval if it is finite."""
     if not np.isfinite(high):
         return f"{quantity} ratio {ratio_words(ratio)[0]}"
     words = ratio_words(ratio, low, high)

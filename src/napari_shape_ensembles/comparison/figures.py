@@ -18,12 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from .experiment import Experiment
-
 
 # Height of a null distribution, in rows.
 _HIGH = 0.7
-_QUANTITIES = (("size", "o"), ("roughness", "s"))
 
 
 def plot_typical(
@@ -34,22 +31,9 @@ def plot_typical(
     *,
     means: Sequence[tuple[Real, Real] | None] = (None, None),
 ) -> "Axes":
-    """Plot some outlines of each of two groups over each other, the groups beside each other at one scale.
+    """Plot outlines of each of two groups over each other, the groups beside each other at one scale.
 
-    Parameters
-    ----------
-    outlines : two sequences of (n, 2) arrays
-        Centered, the most typical outline first.
-    names : two str
-    unit : str
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-    means : two pairs of arrays, or None
-        Mean outlines, drawn as dashed lines, and the bands around them.
-
-    Returns
-    -------
-    matplotlib Axes
+    Outlines are centered, the most typical first. Mean outlines, dashed, come with the bands around them.
     """
     ax = axes_of(ax, height=3.5)
     reach = 1.1 * max(float(np.abs(curve).max()) for side in outlines for curve in side)
@@ -79,20 +63,10 @@ def closed(curve: Real, right: float = 0) -> tuple[Real, Real]:
 
 
 def plot_comparison(undulation: MMDTest, scale: MMDTest, case: str, ax: "Axes | None" = None) -> "Axes":
-    """Plot the two tests and their parts: observed MMD and its permutation distribution, relative to the threshold.
+    """Plot the two tests and their parts: observed MMD and its null distribution, relative to the threshold.
 
-    Parameters
-    ----------
-    undulation, scale : MMDTest
-    case : str
-        Row of the truth table, such as "1∧0".
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        One row per test and part. Beyond the line at 1 a difference is detected (filled diamonds).
+    One row per test and part. Beyond the line at 1 a difference is detected (filled diamonds). The title is the row of
+    the truth table, such as "1∧0".
     """
     rows: list[tuple[str, MMDTest]] = []
     for name, test in (("undulation", undulation), ("scale", scale)):
@@ -127,24 +101,6 @@ def draw_nulls(rows: Sequence[tuple[str, Real, float, float, float, bool]], ax: 
     ax.set_yticks(range(len(rows)), [name for name, *_ in reversed(rows)])
     ax.set(ylim=(-0.15, len(rows)), xlim=(0, None))
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="x-small")
-
-
-def plot_experiment(result: "Experiment", ax: "Axes | None" = None) -> "Axes":
-    """Plot the ratio of size and of roughness of every contrast, with its 95 % interval if there are replicates.
-
-    Markers are filled where the row of the contrast holds a difference (in scale for the size, in undulation for the
-    roughness).
-    """
-    contrasts = result.table["contrast"].tolist()
-    ax = axes_of(ax, height=1.2 + 0.5 * len(contrasts))
-    effects, ratios = result.effects.set_index(["quantity", "contrast"]), {}
-    for (quantity, mark), sign in zip(_QUANTITIES, (-1, 0), strict=True):
-        differs = [case[sign] == "0" for case in result.table["case"]]
-        ratios[quantity, mark] = effects.loc[quantity].loc[contrasts].assign(differs=differs)
-    draw_ratios(ax, ratios)
-    ax.set_xlabel("ratio (bars: 95 % intervals over replicates)")
-    ax.legend(frameon=False, fontsize="small")
-    return ax
 
 
 def draw_ratios(ax: "Axes", ratios: "Mapping[tuple[str, str], pd.DataFrame]") -> None:

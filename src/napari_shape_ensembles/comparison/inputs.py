@@ -1,6 +1,6 @@
 """Provenance of a result: input files with their checksums, and how they were read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,7 +102,7 @@ def _file(known: Any) -> InputFile:
             part=dict(known["part"]),
             pixel_size=None if size is None else (float(size[0]), float(size[1])),
             unit=str(known["unit"]),
-            excluded=_texts(known["excluded"]),
+            excluded=tuple(map(str, known["excluded"])),
             labels=None if labels is None else bool(labels),
         )
     except (TypeError, KeyError, ValueError, IndexError) as error:
@@ -110,7 +110,3 @@ def _file(known: Any) -> InputFile:
     if len(found.sha256) != _CHECKSUM or found.sample < 0:
         raise ContentError(f"{found.sha256[:80]!r} is not a SHA-256 checksum of {found.path[:200]!r}")
     return found
-
-
-def _texts(values: Sequence[Any]) -> tuple[str, ...]:
-    return tuple(map(str, values))

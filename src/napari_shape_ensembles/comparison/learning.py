@@ -254,20 +254,10 @@ def clear_constant(coordinates: Real, known: float) -> None:
 
 
 def relative_precision(places: Real, scale: Real) -> float:
-    """Relative precision of the outlines, from the last place of their coordinates; at least 10⁻⁸.
+    """Relative precision of the outlines, from `coordinate_precision` and their scales in that unit; at least 10⁻⁸.
 
-    Parameters
-    ----------
-    places : (N,) array
-        From `coordinate_precision`.
-    scale : (N, 2, 2) array
-        Scales of the same curves, in the same unit.
-
-    Returns
-    -------
-    float
-        An error of ± δ in the coordinates changes a form by at most √2 δ over the smaller RMS extent; the RMS over the
-        curves.
+    An error of ± δ in the coordinates changes a form by at most √2 δ over the smaller RMS extent; the RMS over the
+    curves.
     """
     moved = np.sqrt(2) * places / np.linalg.eigvalsh(scale)[:, 0]
     return float(max(KNOWN, np.sqrt(np.mean(moved**2))))

@@ -21,20 +21,11 @@ _IN_BAND = 500
 def mean_outlines(
     result: Comparison, like: tuple[Real, Real]
 ) -> tuple[tuple[Real, Real] | None, tuple[Real, Real] | None]:
-    """Mean outlines of A and of B, each turned like another outline of its group.
+    """Mean outlines (m, 2) of A and of B, each turned like another outline of its group, and the bands around them.
 
-    Parameters
-    ----------
-    result : Comparison
-    like : two (n, 2) arrays
-        An outline of A, and one of B.
-
-    Returns
-    -------
-    two pairs of (m, 2) and (2m + 2, 2) arrays, or None
-        The outline of the geometric median of the forms, which outliers do not pull, at the mean scale of its group;
-        and the band around it that holds the middle half of the forms at every point. If images were permuted, they
-        have equal weights. None for a group whose outlines have no common form.
+    The outline of the geometric median of the forms, which outliers do not pull, at the mean scale of its group; and
+    the band (2m + 2, 2) that holds the middle half of the forms at every point. If images were permuted, they have
+    equal weights. None for a group whose outlines have no common form.
     """
     first, settings, space = len(result.a), result.settings, result.space
     curves, found = Ensemble.pooled(result.compared).curves, list[tuple[Real, Real] | None]()

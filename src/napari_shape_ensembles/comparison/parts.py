@@ -58,22 +58,11 @@ class Parts:
 def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> Real:
     """Descriptors of the form of every curve, invariant to its first landmark and rotation: (N, k + 2).
 
-    Parameters
-    ----------
-    undulation : (N, n, 2) array
-        Orthonormal columns, all traversed in the same direction.
-    known : float
-        Relative precision of the outlines.
-    lobes : float
-        Largest number of lobes that the pixels resolve; see `learning.learn`.
-
-    Returns
-    -------
-    (N, k + 2) array
-        Logarithms of the RMS amplitudes of the k `BANDS` that n landmarks, and the pixels, resolve; of the fraction of
-        its convex hull that an outline does not fill; of its excess squared length over a circle of equal area; 0 for
-        the last two if pixels are too coarse for them. These two are of outlines without the waves that the pixels do
-        not resolve. All are invariant to linear maps of an outline.
+    Logarithms of the RMS amplitudes of the k `BANDS` that n landmarks, and the pixels, resolve; of the fraction of its
+    convex hull that an outline does not fill; of its excess squared length over a circle of equal area; 0 for the last
+    two if pixels are too coarse for them. These two are of outlines without the waves that the pixels do not resolve,
+    those of more than `lobes` (see `learning.learn`). All are invariant to linear maps of an outline. Undulations (N,
+    n, 2) are traversed in the same direction, and `known` is the relative precision of the outlines.
     """
     n = undulation.shape[1]
     held = [band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes]

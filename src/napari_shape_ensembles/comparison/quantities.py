@@ -134,10 +134,6 @@ def log_deviations(points: Real) -> Real:
     To every one its influence on the mean by way of the median is added (Hampel 1974), which sums to zero: so their
     standard error includes that of the median, without which 95 % intervals hold the true spread in 0.93 of pairs
     (`benchmarks/sentences.py --coverage 1000`).
-
-    Parameters
-    ----------
-    points : (n, d) array
     """
     middle = geometric_median(points, np.ones(len(points)))
     away = np.linalg.norm(points - middle, axis=1)

@@ -335,7 +335,6 @@ class Reference(Saved):
         return "both" if form and scale else "form" if form else "scale"
 
     def _what(self, row: Mapping[Hashable, Any]) -> str:
-        """Name the unusual quantities of what differs."""
         if row["differs"] in ("nothing", None):
             return ""
         unusual = [name for name in row["what"] if row["differs"] in ("both", QUANTITIES[name][0])]

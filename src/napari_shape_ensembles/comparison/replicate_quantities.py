@@ -237,18 +237,9 @@ def _deviation_quantiles(freedom: int) -> Real:
 
 
 def difference_of_replicates(values: Real, second: NDArray[np.bool_], blocks: Index | None = None) -> Difference:
-    """Difference of the means of two groups of replicates, the second minus the first.
+    """Difference of the means of a quantity (U,) of two groups of replicates, the second minus the first.
 
-    By Welch's method, or in blocks by least squares with one residual variance.
-
-    Parameters
-    ----------
-    values : (U,) array
-        A quantity of every replicate.
-    second : (U,) array of bool
-        Which replicates are of the second group.
-    blocks : (U,) array of int, optional
-        Block of each replicate, whose own effects are adjusted for.
+    By Welch's method, or in blocks, whose own effects are adjusted for, by least squares with one residual variance.
     """
     if blocks is None:
         return Difference(*map(float, welch(values[~second], values[second])))
@@ -256,18 +247,10 @@ def difference_of_replicates(values: Real, second: NDArray[np.bool_], blocks: In
 
 
 def slope(x: Real, y: Real, hypothesis: Hypothesis, counts: Index | None = None, within: float = 0.0) -> Difference:
-    """Least squares slope of y on x, both adjusted for the nuisance columns of the hypothesis.
+    """Least squares slope of means of replicates y on x, (U,), adjusted for the nuisance columns of the hypothesis.
 
-    Parameters
-    ----------
-    x, y : (U,) arrays
-        y holds means of replicates.
-    hypothesis : Hypothesis
-    counts : (U,) array of int, optional
-        Number of outlines of each replicate: if they are unequal, replicates are weighted by the `precisions` of their
-        means, as in the small-sample test.
-    within : float
-        Standard deviation of the outlines of one replicate.
+    If the numbers of outlines, `counts`, are unequal, replicates are weighted by the `precisions` of their means, as in
+    the small-sample test; `within` is the standard deviation of the outlines of one replicate.
     """
     if counts is not None and np.ptp(counts) and within > 0:
         weights = precisions(np.outer(y, y) / within**2, 1.0, counts, hypothesis)

@@ -58,20 +58,8 @@ def typical(comparison: Comparison, n: int = DRAWN) -> "pd.DataFrame":
 
 
 def typical_rows(comparison: Comparison, count: int = DRAWN) -> tuple[Index, Index]:
-    """Rows of the most typical outlines of A and of B among the pooled ones, the medoid of each first.
+    """Rows of the most typical outlines of A and of B among the pooled ones, up to `count`, the medoid of each first.
 
-    Parameters
-    ----------
-    comparison : Comparison
-    count : int
-        Outlines of each group; fewer if it has fewer.
-
-    Returns
-    -------
-    (k,) and (m,) arrays of int
-
-    Notes
-    -----
     An outline is as typical as its mean distance to the others of its group is small: robust to outliers, and an
     outline of the sample. Of the quarter of a group that is most typical in all quantities, these are the most typical
     in those that differ: in the named ones, or in all of a test that rejects if none is named. A quantity counts as one

@@ -37,19 +37,11 @@ _LEAST_SPREAD = 1e-4, 0.1
 
 
 def distance_columns(t: Real, l: Real) -> dict[str, Real]:
-    """Distances of outlines from the mean shape, by column of `DISTANCES`.
+    """Distances of outlines from the mean shape, (N,), by column of `DISTANCES`.
 
-    Parameters
-    ----------
-    t, l : (N, r) and (N, 3) arrays
-        Undulation and scale coordinates.
-
-    Returns
-    -------
-    dict of str to (N,) array
-        distance_from_mean: from the geometric medians of t and of l, each divided by its median over the outlines,
-        together: form and scale count the same, and no outlier moves the middle. undulation and scale: ‖t‖ and ‖l‖.
-        paper_distance: these two, each divided by its maximum, together (the paper's coloring).
+    distance_from_mean: from the geometric medians of t and of l, each divided by its median over the outlines,
+    together: form and scale count the same, and no outlier moves the middle. undulation and scale: ‖t‖ and ‖l‖.
+    paper_distance: these two, each divided by its maximum, together (the paper's coloring).
     """
     undulation, scale = np.linalg.norm(t, axis=1), np.linalg.norm(l, axis=1)
     apart = [_over_median(_from_median(coordinates)) for coordinates in (t, l)]
@@ -58,20 +50,12 @@ def distance_columns(t: Real, l: Real) -> dict[str, Real]:
 
 
 def unusual_columns(measured: Mapping[str, Real]) -> dict[str, Real]:
-    """How unusual outlines are, by column of `UNUSUAL`.
+    """How unusual outlines are, by column of `UNUSUAL`; NaN for fewer than 8 outlines.
 
-    Parameters
-    ----------
-    measured : mapping of str to (N,) array
-        Logarithms of size, elongation, and `LOBES` and `BENDS` of `quantities`.
-
-    Returns
-    -------
-    dict of str to (N,) array
-        unusual_form: mean difference of amplitudes and bends, in robust standard deviations, from those of the 7
-        outlines nearest in them. unusual_size: the ratio to the median size, or its inverse if that is larger. unusual:
-        the first, and the deviation of logarithms of size and elongation from their medians, each divided by its
-        median, together. NaN for fewer than 8 outlines.
+    Measured are the logarithms of size, elongation, and `LOBES` and `BENDS` of `quantities`. unusual_form: mean
+    difference of amplitudes and bends, in robust standard deviations, from those of the 7 outlines nearest in them.
+    unusual_size: the ratio to the median size, or its inverse if that is larger. unusual: the first, and the deviation
+    of logarithms of size and elongation from their medians, each divided by its median, together.
     """
     forms = np.exp(np.stack([measured[name] for name in (*LOBES, *BENDS)], axis=1))
     if len(forms) < _MIN_OUTLINES:
@@ -120,13 +104,7 @@ def unusual_outlines(ensemble: Ensemble, settings: Settings | None = None) -> pd
 def why_unusual(measured: Mapping[str, Real], form: Real, rows: Index) -> list[str]:
     """Say why some outlines are unusual, with figures; of usual ones, how large they are and where their form ranks.
 
-    Parameters
-    ----------
-    measured : mapping of str to (N,) array
-        As for `unusual_columns`.
-    form : (N,) array
-        The column "unusual_form" of all outlines.
-    rows : (k,) array of int
+    `form` is the column "unusual_form" of all outlines, and `measured` as for `unusual_columns`.
     """
     if len(form) < _MIN_OUTLINES:
         return [f"Fewer than {_MIN_OUTLINES} outlines: none is usual."] * len(rows)

@@ -59,10 +59,11 @@ def _established(versions: Mapping[str, str], kinds: Collection[str], by_hand: i
     rois = [f"{counted(by_hand, 'outline')} left out by hand{where}"] * bool(by_hand)
     rois += [f"how the given {' and '.join(drawn)} were made, and where they are, {BLANK}"] * bool(drawn)
     rois += [f"by what outlines were picked by hand, {BLANK}"] * ("picked" in kinds)
+    on = f"{platform.system()} {platform.release()} ({platform.machine()})"
     exact = ", ".join(f"{name} {version}" for name, version in versions.items())
     return {
         "Minimal": {
-            "Cite workflow & platform": (True, f"{_CITED}; {_platform()}."),
+            "Cite workflow & platform": (True, f"{_CITED}; {on}."),
             "Key settings": (True, "in the methods above."),
             "Example data": (False, f"where images for testing the workflow are, {BLANK}."),
             "Manual ROIs": (not drawn and "picked" not in kinds, f"{'; '.join(rois) or 'none'}."),
@@ -100,8 +101,3 @@ def _learned(outlines: Outlines) -> Levels:
         },
         "Ideal": {"Standardized format": (False, f"{BLANK}.")},
     }
-
-
-def _platform() -> str:
-    """Return the operating system and the kind of processor, where this is written."""
-    return f"{platform.system()} {platform.release()} ({platform.machine()})"

@@ -58,24 +58,12 @@ class Components(Sealed):
 def component_shares(
     parts: dict[str, Real], first: int, *, image: Index | None = None, resamples: int = RESAMPLES, seed: int = 0
 ) -> Components:
-    """Compute the shares of the four components in the difference.
+    """Compute the shares of the four `comparison.quantities.components` in the difference.
 
-    Parameters
-    ----------
-    parts : dict of str to array
-        From `comparison.quantities.components`, A's rows first.
-    first : int
-        Number of curves in A.
-    image : (N,) array of int, optional
-        Image of each curve, those of A numbered first: then images are resampled, with equal weights.
-    resamples : int
-        Bootstrap resamples of the curves, or the images, of each sample.
-    seed : int
-
-    Notes
-    -----
-    The MMD² of a sum of kernels, each on its own component, is exactly the sum of the components' MMD², which makes the
-    shares additive. It does not detect differences in the dependence between components.
+    With the image of each curve, those of A, which come first, numbered first, images are resampled, with equal
+    weights; else curves are. The MMD² of a sum of kernels, each on its own component, is exactly the sum of the
+    components' MMD², which makes the shares additive. It does not detect differences in the dependence between
+    components.
     """
     own, total = sizes(first, len(parts["size"]), image)
     counts = resample(own, total, resamples, seed)

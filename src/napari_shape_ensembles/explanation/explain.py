@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -210,61 +210,44 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     """
     expect(comparison, Comparison, "explain takes the Comparison that compare returns")
     space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)
-    _check_curve_counts(comparison)
-    image = comparison.replicates
-    draws = _draws(comparison, image)
-    level = comparison.settings.test_level
+    if min(first, len(t) - first) < 2:
+        raise ValueError(f"{first} and {len(t) - first} curves: an explanation needs at least 2 on each side")
+    image, level = comparison.replicates, comparison.settings.test_level
+    permutations, seed = comparison.settings.permutations, comparison.settings.seed
+    if image is not None:
+        permutations = max(permutations, DRAWS)  # permutations of images are cheap
+    draws: dict[str, Any] = {"image": image, "permutations": permutations, "seed": seed}
     with reporting(progress):
         _report_step("measuring curves")
         measured = properties(space.reconstruct(t, l))
         _report_step("finding typical curves")
         typical = comparison.witnesses
         _report_step("computing shares")
-        parts = component_shares(comparison.components, first, image=image, seed=draws["seed"])
+        parts = component_shares(comparison.components, first, image=image, seed=seed)
         _report_step("testing modes")
         waves, names = bands(space.undulation_mean_, space.basis_), names_of(comparison)
         modes = mode_tests(t, first, measured, bands=waves, samples=names, **draws)
         _report_step("testing along the outline")
         form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)
         _report_step("testing descriptors")
-        descriptors = descriptor_tests(comparison, image)
+        descriptors = descriptor_tests(comparison, **draws)
     return Explanation(comparison, typical, measured, parts, modes, form, descriptors)
-
-
-class _Draws(TypedDict):
-    image: NDArray[np.intp] | None
-    permutations: int
-    seed: int
-
-
-def _draws(comparison: Comparison, image: NDArray[np.intp] | None) -> _Draws:
-    """Units and number of permutations: for images at least ten thousand, as these are cheap."""
-    permutations, seed = comparison.settings.permutations, comparison.settings.seed
-    return {"image": image, "permutations": permutations if image is None else max(permutations, DRAWS), "seed": seed}
 
 
 def _report_step(name: str) -> None:
     report(name, EXPLANATION_STEPS.index(name), len(EXPLANATION_STEPS))
 
 
-def _check_curve_counts(comparison: Comparison) -> None:
-    m, n = len(comparison.a), len(comparison.b)
-    if min(m, n) < 2:
-        raise ValueError(f"{m} and {n} curves: an explanation needs at least 2 on each side")
-
-
-def descriptor_tests(comparison: Comparison, image: NDArray[np.intp] | None = None) -> Descriptors:
+def descriptor_tests(comparison: Comparison, image: NDArray[np.intp] | None, **options: Any) -> Descriptors:
     """Test every column of `Ensemble.features` by its own MMD, jointly, for comparison with the shape tensors.
 
-    The features are those of the outlines at one precision, as they were compared.
-
-    If the images of the pooled curves are given, A's first, these are permuted.
+    The features are those of the outlines at one precision, as they were compared; options are those of `family_tests`.
     """
     tables = [ensemble.features.drop(columns="id") for ensemble in comparison.compared]
     columns = [name for name in tables[0] if all(np.isfinite(table[name]).all() for table in tables)]
     values = {str(name): np.concatenate([table[name] for table in tables]).astype(float) for name in columns}
     first = len(comparison.a)
-    tests = family_tests(values, first, **_draws(comparison, image))
+    tests = family_tests(values, first, image=image, **options)
     stacked = np.stack(list(values.values()), axis=1)
     medians = np.stack([np.median(side, axis=0) for side in (stacked[:first], stacked[first:])])
     return Descriptors(tests, standardised_difference(stacked, first, image), medians)

@@ -186,31 +186,10 @@ def mode_tests(
 ) -> Modes:
     """Test every undulation mode by its marginal MMD, jointly over all modes.
 
-    Parameters
-    ----------
-    t : (N, r) array
-        Undulation coordinates, A's rows first.
-    first : int
-        Number of curves in A.
-    measured : dict of str to (N,) array
-        `properties` of the same curves, after which modes may be named.
-    image : (N,) array of int, optional
-        Image of each curve, those of A numbered first: then images are permuted, with equal weights.
-    bands : (r, 2) int array, optional
-        `properties.bands` of the modes, which describe those not named after a property.
-    samples : (str, str)
-        What A and B are called in sentences.
-    permutations, seed
-        As in `family_tests`.
-
-    Returns
-    -------
-    Modes
-
-    Notes
-    -----
-    Modes are ranked by the MMD of their single coordinate. Gradients of the joint MMD, or leaving one coordinate out,
-    would miss changes of spread.
+    Modes may be named after `measured`, the `properties` of the same curves; `properties.bands` describe the others.
+    `samples` are what A and B are called in sentences; other parameters are those of `family_tests`. Modes are ranked
+    by the MMD of their single coordinate. Gradients of the joint MMD, or leaving one coordinate out, would miss changes
+    of spread.
     """
     tests = family_tests(
         {f"mode {j + 1}": t[:, j] for j in range(t.shape[1])}, first, image=image, permutations=permutations, seed=seed
@@ -231,21 +210,9 @@ def mode_tests(
 
 
 def along_mode(space: ShapeSpace, t: Real, mode: int, deviations: Real | tuple[float, ...] = (-2, 0, 2)) -> Real:
-    """Curves along one mode, at the mean scale and the mean of all other modes.
+    """Curves (k, n, 2) along one mode, counted from 0, at the mean scale and the mean of all other modes.
 
-    Parameters
-    ----------
-    space : ShapeSpace
-    t : (N, r) array
-        Undulation coordinates, whose mean and standard deviation define the steps.
-    mode : int
-        Counted from 0.
-    deviations : sequence of k floats
-        Places in standard deviations from the mean.
-
-    Returns
-    -------
-    (k, n, 2) array
+    `deviations` are places in standard deviations of t from its mean.
     """
     steps = np.asarray(deviations, dtype=np.float64)
     places = np.zeros((len(steps), t.shape[1]))

@@ -74,23 +74,9 @@ def outline_difference(
 ) -> OutlineDifference:
     """Compare two ensembles point by point along the mean outline.
 
-    Parameters
-    ----------
-    space : ShapeSpace
-    t : (N, r) array
-        Undulation coordinates, A's rows first.
-    l : (N, 3) array
-        Scale coordinates. Zeros put every curve at the mean scale, so that only form can differ.
-    first : int
-        Number of curves in A.
-    image : (N,) array of int, optional
-        Image of each curve, those of A numbered first: then images are permuted, with equal weights.
-    permutations, significance, seed
-        Parameters of the two thresholds, which hold for the outline as a whole (maximum over all landmarks).
-
-    Returns
-    -------
-    OutlineDifference
+    From the coordinates of the pooled curves, A's first; scale coordinates of zero put every curve at the mean scale,
+    so that only form can differ. With the image of each curve, those of A numbered first, images are permuted, with
+    equal weights. The two thresholds hold for the outline as a whole (maximum over all landmarks).
     """
     curves = space.reconstruct(t, l)
     mean = curves.mean(axis=0)

@@ -57,19 +57,10 @@ _TICK_LETTERS = 12  # letters of a group's name in a line below an axis
 
 
 def answer_figure(result: Comparison, known: Headline) -> Figure:
-    """Draw typical outlines, and size, elongation and roughness of every outline and replicate.
+    """Draw typical outlines, and size, elongation and roughness of every outline and replicate, with the headline.
 
-    Parameters
-    ----------
-    result : Comparison
-    known : Headline
-        Headline of this result.
-
-    Returns
-    -------
-    matplotlib Figure
-        Gray dots are outlines (at most 2000 a side), black circles the geometric means of replicates (of images if none
-        were permuted), bars those of the sides: of the replicates' means if these were permuted. Axes are logarithmic.
+    Gray dots are outlines (at most 2000 a side), black circles the geometric means of replicates (of images if none
+    were permuted), bars those of the sides: of the replicates' means if these were permuted. Axes are logarithmic.
     """
     parts, first = result.components, len(result.a)
     rng = np.random.default_rng(0)
@@ -181,15 +172,9 @@ def experiment_methods(
     notes: Sequence[str] = (),
     files: Collection[str] = (),
 ) -> str:
-    """Write the paragraph on methods of an experiment, followed by the results, caveats and a checklist.
+    """Write the paragraph on methods of an experiment, followed by the results, caveats and a checklist; see `methods`.
 
-    Parameters
-    ----------
-    result : Experiment
-    outlines, kinds, proposal, notes, files
-        As for `methods`.
-    requested : RequestedTests
-        Covariates that were adjusted for, and interactions tested.
+    `requested` are covariates that were adjusted for, and interactions tested.
     """
     settings, design, groups, said = result.settings, result.design, result.groups, []
     of_image = design.group[design.of_image]

@@ -49,18 +49,9 @@ Table = tuple[str, Row, Sequence[Row]]
 
 
 def report_html(explanation: Explanation, *, swaps: Iterable[Swap] = ()) -> str:
-    """Write the report as one HTML page.
+    """Write the report as one HTML page, with the control experiment if the result of `resynthesis` is given.
 
-    Parameters
-    ----------
-    explanation : Explanation
-    swaps : iterable of Swap
-        Result of `resynthesis`, if it was run: the control experiment is then part of the report.
-
-    Returns
-    -------
-    str
-        Figures are inline SVG; there are no scripts and no external links. All names are escaped.
+    Figures are inline SVG; there are no scripts and no external links. All names are escaped.
     """
     drawn = figures(explanation)
     parts = [
@@ -167,8 +158,9 @@ def paragraphs(explanation: Explanation) -> tuple[str, ...]:
 
 def tables(explanation: Explanation, swaps: tuple[Swap, ...] = ()) -> list[Table]:
     """Return the tables of the report: title, headings and rows."""
-    found = [
-        _share_table(explanation),
+    shares = list(zip(COMPONENTS, explanation.components.in_words(), strict=True))
+    found: list[Table] = [
+        ("Shares in the difference", ("component", "share, 95 % interval"), shares),
         _mode_table(explanation),
         _descriptor_table(explanation),
     ]
@@ -192,11 +184,6 @@ def estimates_table(result: Comparison) -> Table:
     how = "the small-sample test" if result.decided_by == SMALL_SAMPLE else "a permutation test"
     title = f"Quantities; p-values are those of {how} of each, adjusted for the others of the same test"
     return title, estimate_headings(result), estimate_rows(result)
-
-
-def _share_table(explanation: Explanation) -> Table:
-    rows = list(zip(COMPONENTS, explanation.components.in_words(), strict=True))
-    return "Shares in the difference", ("component", "share, 95 % interval"), rows
 
 
 def _mode_table(explanation: Explanation) -> Table:

@@ -119,16 +119,9 @@ class Inspection:
         return replace(self, ranking=_together(tables))
 
     def renewed(self, place: int, ensemble: Ensemble, suspects: Suspects | None, labels: ArrayLike) -> Inspection:
-        """Update after the labels of one image were corrected.
+        """Update after the labels of one image, 0 for A and 1 for B, were corrected.
 
-        Parameters
-        ----------
-        place : int
-            0 for A, 1 for B.
-        ensemble, suspects
-            Those of the corrected labels; suspects is None if these are ranked otherwise, which is then kept.
-        labels : array
-            Corrected labels.
+        Without suspects these labels are ranked otherwise, and that ranking is kept.
         """
         ensembles, known = list(self.ensembles), list(self.suspects)
         ensembles[place], known[place] = ensemble, suspects

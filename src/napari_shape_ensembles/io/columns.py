@@ -112,20 +112,10 @@ class Roles:
 
 
 def roles_of(frame: "pd.DataFrame", curve_columns: Sequence[str] = ()) -> Roles:
-    """Return the roles of the columns of a table.
+    """Return the roles of the columns of a table with one row per vertex.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row per vertex.
-    curve_columns : sequence of str
-        Columns that identify the curve, if the user has named them.
-
-    Raises
-    ------
-    ValueError
-        For a table without coordinates or with three of them, and for one whose columns can be read in several ways:
-        it asks for the columns by name.
+    `curve_columns` identify the curve, if the user has named them. A table without coordinates or with three of them,
+    and one whose columns can be read in several ways, raise a ValueError, which asks for the columns by name.
     """
     names: dict[str, str] = {}
     for name in frame.columns:
@@ -230,7 +220,6 @@ def _codes(column: "pd.Series") -> Index:
 
 
 def _runs(codes: Index) -> Index:
-    """Return the lengths of the runs of equal values."""
     return np.diff([*np.flatnonzero(np.diff(codes, prepend=-2)), len(codes)])
 
 
@@ -243,7 +232,6 @@ def _joined(*codes: Index) -> Index:
 
 
 def _varies(codes: Index, curve: Index) -> bool:
-    """Whether a column varies along any curve."""
     return int(_joined(curve, codes).max(initial=-1)) > int(curve.max(initial=-1))
 
 

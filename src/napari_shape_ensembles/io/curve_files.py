@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +28,6 @@ from .rda import read_rda
 from .spatialdata_store import is_spatialdata, read_spatialdata
 from .tables import csv_parts, parquet_bytes, read_csv
 from .vector_files import read_vector_file
-from .xenium import in_microns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,6 +60,7 @@ class Format:
 # Verdicts on outlines; the words of a log of corrections too.
 _RIGHT, _WRONG = ("right", "kept", "modified"), ("wrong", "deleted")
 _MAX_NAMED = 8
+_OF_XENIUM = re.compile(r"(cell|nucleus)_boundaries", re.IGNORECASE)
 
 
 def _written(content: Callable[[CurveTable], bytes]) -> Callable[[StrPath, CurveTable], None]:
@@ -77,10 +78,13 @@ def _streamed(parts: Callable[[CurveTable], Iterator[bytes]]) -> Callable[[StrPa
 
 
 def _boundaries(read: Callable[..., Found]) -> Callable[..., Found]:
-    """Read a table of vertices, which may be one of Xenium."""
+    """Read a table of vertices: in µm if it is one of a Xenium bundle by its name, which states no unit."""
 
     def in_unit(path: StrPath, *columns: str, **options: Any) -> Found:
-        return in_microns(read(path, *columns, **options), path)
+        found = read(path, *columns, **options)
+        if _OF_XENIUM.search(Path(path).name) and not (found.meta or found.unit):
+            found.unit, found.calibrated = "µm", True
+        return found
 
     return in_unit
 

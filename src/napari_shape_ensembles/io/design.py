@@ -331,17 +331,8 @@ def _cell(value: object) -> str:
 def write_design(path: Path, rows: Sequence[tuple[Path, ImagePart, Mapping[str, str]]]) -> None:
     """Write a design table that `read_design` can read, atomically.
 
-    Parameters
-    ----------
-    path : Path
-        CSV.
-    rows : sequence of (path, part, cells)
-        Image file, written relative to the table; the part of it; and the other cells by column.
-
-    Raises
-    ------
-    ValueError
-        For a column whose name is reserved for parts of images, if there are such parts.
+    Each row is an image file, written relative to the table, the part of it, and the other cells by column. A column
+    whose name is reserved for parts of images, if there are such parts, raises a ValueError.
     """
     import pandas as pd
 

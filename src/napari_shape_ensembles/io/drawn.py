@@ -36,18 +36,9 @@ _MIN_MATCHED, _MIN_CORRELATION = 5, 0.9
 def with_recipe(table: CurveTable, recipe: Outlines) -> Ensemble:
     """Apply the pixel size and the limits of a recipe to the outlines of a file.
 
-    Parameters
-    ----------
-    table : CurveTable
-    recipe : Outlines
-        Its pixel size overrides that of the file. Its smallest area, length and number of vertices leave out outlines,
-        if they are not the defaults.
-
-    Raises
-    ------
-    ValueError
-        For a smoothing other than that with which the outlines were traced, and for the pixel size of outlines that are
-        not in pixels.
+    The pixel size overrides that of the file. The smallest area, length and number of vertices leave out outlines, if
+    they are not the defaults. A smoothing other than that with which the outlines were traced raises a ValueError, as
+    does the pixel size of outlines that are not in pixels.
     """
     ensemble = table.ensemble
     changed = recipe.changed()

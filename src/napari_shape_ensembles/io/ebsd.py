@@ -216,8 +216,7 @@ def _readable(path: Path, ending: str) -> Iterator[Path]:
     orix expects UTF-8, and older headers are in Latin-1.
     """
     if ending in (".h5", ".hdf5", ".h5ebsd"):
-        _refuse_claims(path)
-        _refuse_other_hdf5(path)
+        _check_hdf5(path)
         yield path
         return
     packed = bytes_of(path)
@@ -257,8 +256,11 @@ def _standard_ctf(content: bytes) -> bytes:
     return b"\n".join([head, "\t".join(_CTF_COLUMNS).encode(), *lines, b""])
 
 
-def _refuse_claims(path: StrPath) -> None:
-    """Check the total size declared in an HDF5 file against the budget before reading it."""
+def _check_hdf5(path: StrPath) -> None:
+    """Check that the size that an HDF5 file declares is within the budget, and that it holds an orientation map.
+
+    One that no program for these maps wrote is not damaged.
+    """
     import h5py
 
     claimed = [0]
@@ -269,14 +271,7 @@ def _refuse_claims(path: StrPath) -> None:
 
     with h5py.File(path, "r") as file:
         file.visititems(add)
-    reserve(claimed[0])
-
-
-def _refuse_other_hdf5(path: StrPath) -> None:
-    """Raise for an HDF5 file that no program for orientation maps wrote: it is not damaged."""
-    import h5py
-
-    with h5py.File(path, "r") as file:
+        reserve(claimed[0])
         if not any("manufacturer" in name.lower() for name in file):
             held = ", ".join(list(file)[:8]) or "nothing"
             raise ContentError(
@@ -305,25 +300,9 @@ def _map(found: Any, name: str) -> EBSDMap:
 
 
 def laid_out(x: Real, y: Real) -> tuple[Index, tuple[float, float], Grid]:
-    """Assign points to pixels of a grid.
+    """Assign points to pixels of a grid: the index of the point at each pixel, -1 if there is none; its size; the grid.
 
-    Parameters
-    ----------
-    x, y : (N,) arrays
-        Coordinates of the points.
-
-    Returns
-    -------
-    points : (R, W) int array
-        Index of the point at each pixel; -1 if there is none.
-    scale : (float, float)
-        Pixel height and width.
-    grid : {"square", "hexagonal"}
-
-    Raises
-    ------
-    ValueError
-        For points that do not lie on a grid, or coincide.
+    Points that do not lie on a grid, or coincide, raise a ValueError.
     """
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ContentError("points with NaN or infinite coordinates")

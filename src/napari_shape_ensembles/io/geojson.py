@@ -102,6 +102,24 @@ def read_geojson(path: StrPath) -> Found:
     return geojson_found(json_of(path))
 
 
+def is_geometry_collection(content: Any) -> bool:
+    """Whether a JSON value is a collection of geometries, one per cell, as Baysor writes and Xenium Ranger imports."""
+    geometries = content.get("geometries") if isinstance(content, dict) else None
+    return isinstance(geometries, list) and content.get("type") == "GeometryCollection"
+
+
+def read_geometry_collection(content: Mapping[str, Any], _: StrPath) -> Found:
+    """Return the polygons, named by their cells; their coordinates are those of the transcripts, not of pixels."""
+    features = [
+        {"type": "Feature", "geometry": one, "properties": {"name": str(one.get("cell", place))}}
+        for place, one in enumerate(content["geometries"], start=1)
+        if isinstance(one, dict)
+    ]
+    found = geojson_found({"type": "FeatureCollection", "features": features})
+    found.curves = [curve + CENTRE for curve in found.curves]
+    return found
+
+
 def zipped_geojson(path: StrPath) -> bool:
     """Whether a zip holds nothing but one GeoJSON file, as QuPath compresses its exports."""
     return [name.lower().endswith(".geojson") for name in names_in_zip(path)] == [True]

@@ -96,12 +96,6 @@ def cut_grains(ebsd: EBSDMap, grains: Labels) -> NDArray[Any]:
     """Return the labels of the grains beside places within the map that were not measured.
 
     The measured area need not be a rectangle. Grains at the border of the map are cut too, and are not returned.
-
-    Parameters
-    ----------
-    ebsd : EBSDMap
-    grains : (R, W) int array
-        From `find_grains`.
     """
     missing = ebsd.points < 0
     if ebsd.grid == "hexagonal":  # every second row begins or ends half a point later
@@ -113,25 +107,11 @@ def cut_grains(ebsd: EBSDMap, grains: Labels) -> NDArray[Any]:
 
 
 def misorientations(rotations: Real, pairs: NDArray[np.int64], symmetry: Any) -> Real:
-    """Return the misorientation angles of pairs of orientations: the minima over the crystal symmetry.
+    """Return the misorientation angles of pairs (2, M), in degrees: the minima over the crystal symmetry.
 
-    Parameters
-    ----------
-    rotations : (N, 4) array
-        Unit quaternions from the sample axes to the crystal axes.
-    pairs : (2, M) int array
-    symmetry : orix Symmetry
-        Point group of the crystal, of which the proper Laue group is used.
-
-    Returns
-    -------
-    (M,) array
-        Degrees.
-
-    Notes
-    -----
-    The scalar part of q₁ q̄₂ s̄ is the dot product of the quaternions q₁ q̄₂ and s. As a group is closed under
-    products, a single symmetry s covers symmetries on both sides.
+    Rotations (N, 4) are unit quaternions from the sample axes to the crystal axes; of the point group, the proper Laue
+    group is used. The scalar part of q₁ q̄₂ s̄ is the dot product of the quaternions q₁ q̄₂ and s. As a group is closed
+    under products, a single symmetry s covers symmetries on both sides.
     """
     group = _proper_laue_group(symmetry)
 

@@ -99,19 +99,9 @@ def polygon_of(text: str) -> shapely.Geometry:
 def objects_inside(labels: NDArray[Any], region: Box | str, *, keep_cut: bool) -> tuple[NDArray[Any], int]:
     """Return the labels of the objects in a region, 0 elsewhere; and the number of objects that its border cuts.
 
-    Parameters
-    ----------
-    labels : (rows, columns) array
-    region : (int, int, int, int) or str
-        See `ImagePart`. A pixel belongs to a polygon if its center does.
-    keep_cut : bool
-        Keep the parts inside of the objects that the border cuts; else these are removed. A rectangle cuts objects that
-        touch its outermost rows and columns, as the image border does.
-
-    Raises
-    ------
-    ValueError
-        For a region that contains no pixels.
+    A pixel belongs to a polygon if its center does; a rectangle cuts objects that touch its outermost rows and columns,
+    as the image border does. With `keep_cut`, the parts inside of the objects that the border cuts are kept. A region
+    (see `ImagePart`) that contains no pixels raises a ValueError.
     """
     inside = _inside(labels.shape, region)
     if not inside.any():
@@ -145,14 +135,9 @@ WHOLE = ImagePart()
 
 
 def plane_of_stack(pixels: Any, plane: tuple[int, ...], colours: tuple[int, ...] = (3, 4)) -> NDArray[Any]:
-    """Return one plane of a stack, ignoring axes of length 1; without `plane` the image must be a single plane.
+    """Return one plane of a stack, all that is read of a Zarr array; see `shape_of_plane`.
 
-    Parameters
-    ----------
-    pixels : array
-        Of NumPy or Zarr; of the latter, only the plane is read.
-    plane, colours
-        See `shape_of_plane`.
+    Axes of length 1 are ignored. Without `plane` the image must be a single plane.
     """
     shape, places = shape_of_plane(pixels.shape, plane, colours), iter(plane)
     index = tuple(0 if side == 1 else next(places, slice(None)) for side in pixels.shape)
@@ -164,19 +149,8 @@ def shape_of_plane(
 ) -> tuple[int, ...]:
     """Return the shape of one plane of an image that has not been read yet.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        That of the image.
-    plane : tuple of int
-        For a stack, the index along each leading axis, axes of length 1 excluded.
-    colours : tuple of int
-        Lengths of a last axis that holds colors.
-
-    Raises
-    ------
-    ValueError
-        For a stack without `plane`, or an index out of range, with the planes there are.
+    `plane` is the index along each leading axis of a stack, axes of length 1 excluded; without it, or out of range, a
+    ValueError says which planes there are. `colours` are lengths of a last axis that holds colors.
     """
     sides = list(shape)
     while len(sides) > 2 and 1 in sides:  # axes that some formats add to a plane

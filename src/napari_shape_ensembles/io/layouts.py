@@ -15,8 +15,13 @@ from .coco import is_coco, read_coco, write_coco
 from .content import bytes_of, decoded, json_of
 from .curve_table import CurveTable, Found
 from .cvat import is_cvat, is_cvat_zip, parsed, read_cvat, write_cvat
-from .geojson import geojson_found, geojson_merged, is_geojson
-from .geometry_collection import is_geometry_collection, read_geometry_collection
+from .geojson import (
+    geojson_found,
+    geojson_merged,
+    is_geojson,
+    is_geometry_collection,
+    read_geometry_collection,
+)
 from .label_studio import is_label_studio, read_label_studio
 from .labelme import is_labelme, read_labelme, write_labelme
 from .morphometrics import read_coordinates

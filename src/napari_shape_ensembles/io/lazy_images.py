@@ -53,15 +53,9 @@ class TiffArray:
 
 
 def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None = None) -> LazyImage | None:
-    """Open labels for reading by tile; None for any other file.
+    """Open labels that exceed the memory limit for reading by tile; None for any other file.
 
-    Parameters
-    ----------
-    path : Path
-    labels : bool, optional
-        An OME-Zarr is opened as labels if its metadata say so, or with True; a TIFF with True.
-    memory : float, optional
-        Memory limit in GiB that the labels exceed; see `budget`.
+    An OME-Zarr is opened as labels if its metadata say so, or if `labels` is true; a TIFF if it is true.
     """
     if is_ome_zarr(path):
         image = None if labels is False else open_ome_zarr(path, labels=labels)

@@ -52,27 +52,8 @@ def outline_of_runs(
 ) -> Real | None:
     """Trace the object in run lengths of background and object in turns, of which the first is background.
 
-    Parameters
-    ----------
-    found : Found
-        Counts what is left out.
-    counts : sequence of int
-    shape : (int, int)
-        Rows and columns that the runs fill.
-    by_columns : bool
-        The runs go down the columns, one after the other, rather than along the rows.
-    corner, image
-        As in `outline_of_mask`.
-
-    Returns
-    -------
-    (m, 2) array or None
-        As of `outline_of_mask`.
-
-    Raises
-    ------
-    ValueError
-        For runs that do not fit into the shape.
+    The runs fill the rows and columns of `shape`, down the columns or along the rows; if they do not fit, a ValueError
+    says so. Other parameters and the result are those of `outline_of_mask`.
     """
     runs = np.asarray(counts, dtype=np.int64)
     rows, columns = (int(side) for side in shape)
@@ -100,20 +81,10 @@ def outline_of_mask(
 ) -> Real | None:
     """Trace the largest object in a part of a plane with the default recipe, as labels are.
 
-    Parameters
-    ----------
-    found : Found
-        Counts what is left out: objects that touch the image border, further pieces, and so on.
-    mask : (rows, columns) boolean array
-    corner : (int, int)
-        Row and column of its first pixel in the image.
-    image : (int, int), optional
-        Rows and columns of the image; if unknown, only its first row and column are its border.
-
-    Returns
-    -------
-    (m, 2) array or None
-        Rows and columns in pixels of the image; None if there is no outline, which is counted.
+    Return its vertices (m, 2), in pixels of the image; None if there is no outline. What is left out is counted in
+    `found`: objects that touch the image border, further pieces, and so on. `corner` is the row and column of the first
+    pixel in the image, and `image` its rows and columns; if these are unknown, only its first row and column are its
+    border.
     """
     reserve(mask.size * _BYTES_PER_TRACED)
     ends = [start + size for start, size in zip(corner, mask.shape, strict=True)]

@@ -26,12 +26,7 @@ _REMEDIES = {
 def refuse_no_outlines(kept: Ensemble, curves: Sequence[Real], ids: Sequence[Any]) -> None:
     """Raise if the vertices of most curves of a file do not follow an outline, with the remedy.
 
-    Parameters
-    ----------
-    kept : Ensemble
-        The curves without those that `Ensemble` leaves out.
-    curves, ids : sequences
-        All curves.
+    `kept` are the curves that `Ensemble` does not leave out; `curves` and `ids` are all of them.
     """
     counts = {reason: kept.dropped.get(reason, 0) for reason in _REMEDIES}
     if 2 * sum(counts.values()) <= len(curves):

@@ -32,21 +32,7 @@ def refuse_overwriting(
 ) -> None:
     """Raise if an output would overwrite an input or a file that no run wrote; called before any computation.
 
-    Parameters
-    ----------
-    paths : iterable of Path
-        Files about to be written.
-    inputs : sequence of Path
-        Files that the run reads.
-    force : bool
-        Overwrite any file.
-    remedy : str
-        Advice in the error.
-
-    Raises
-    ------
-    ValueError
-        Naming the file and the remedy.
+    The ValueError names the file and the remedy. With `force`, any file may be overwritten.
     """
     for path in paths:
         if force or not path.is_file():
@@ -61,20 +47,9 @@ def refuse_overwriting(
 def recording_outputs(folder: Path, names: Iterable[str], earlier: Iterable[str] = ()) -> Iterator[list[Path]]:
     """Write all files of a run into a folder, or none, and record them; remove those that only an earlier run wrote.
 
-    Files changed since they were written, and those that no run wrote, are kept.
-
-    Parameters
-    ----------
-    folder : Path
-    names : iterable of str
-        Files that the run may write.
-    earlier : iterable of str
-        Wildcards for files that runs with other inputs may have written in their place, such as "trend_with_*".
-
-    Yields
-    ------
-    list of Path
-        To be extended by the files that the run has written.
+    Yield a list, to be extended by the files that the run has written, of the `names` that it may write. `earlier` are
+    wildcards for files that runs with other inputs may have written in their place, such as "trend_with_*". Files
+    changed since they were written, and those that no run wrote, are kept.
     """
     before, patterns, written = _written(folder), tuple(earlier), list[Path]()
     with all_or_none() as drafts:

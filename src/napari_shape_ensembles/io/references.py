@@ -78,22 +78,10 @@ def read_folder(
 def make_reference(
     place: Path, reading: Reading, *, significance: float, outlines: int | None = None
 ) -> tuple[Reference, list[Path]]:
-    """Make a reference of the images in a folder, or of those that a table lists.
+    """Make a reference of the images in a folder, or of those that a table lists; return it and the files.
 
-    Parameters
-    ----------
-    place : Path
-        Folder; or a design table, see `read_design`, of one group, with a column replicate if images are not.
-    reading : Reading
-    significance, outlines : float, int
-        As of `Reference`.
-
-    Returns
-    -------
-    reference : Reference
-        It records its files and the recipe that was used.
-    paths : list of Path
-        The files.
+    The table is a design table, see `read_design`, of one group, with a column replicate if images are not
+    replicates. The reference records its files and the recipe that was used.
     """
     replicates = None
     if place.is_dir():
@@ -131,27 +119,10 @@ def judged_files(
     correction: Correction = "none",
     in_order: bool = False,
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Read files as those of a reference were, and judge them.
+    """Read files as those of a reference were, and judge them; also chart them if they are `in_order`.
 
-    Parameters
-    ----------
-    reference : Reference
-    paths : sequence of Path
-    reading : Reading
-        Its recipe is used only if the reference records none; but for the pixel size.
-    correction : {"none", "fdr", "family"}
-        See `Reference.judge`.
-    in_order : bool
-        Also chart the images.
-
-    Returns
-    -------
-    table, chart : DataFrame, DataFrame or None
-
-    Raises
-    ------
-    ValueError
-        For a recipe besides that of the reference; or as `Reference.judge`. A file that cannot be read is not judged.
+    The recipe of `reading` is used only if the reference records none, but for the pixel size; another
+    raises a ValueError. A file that cannot be read is not judged.
     """
     if reference.inputs is not None:
         given = reading.settings.outlines

@@ -103,18 +103,8 @@ class Rerun:
 def inputs_of(samples: Sequence[Sequence[Path]], reading: Reading, parts: Sequence[ImagePart] = ()) -> Inputs | None:
     """Record the input files of a result with their checksums, and how they were read.
 
-    Parameters
-    ----------
-    samples : sequence of sequences of Path
-        For a comparison, the files of A and those of B; for an experiment, one file per row.
-    reading : Reading
-    parts : sequence of ImagePart, optional
-        Parts of the images, in the same order.
-
-    Returns
-    -------
-    Inputs or None
-        None if a function finds the objects, as that cannot be saved.
+    `samples` are the files of A and those of B, or of an experiment one file per row; `parts` those of the images, in
+    the same order. None if a function finds the objects, as that cannot be saved.
     """
     recipe = recipe_tree(reading.settings.outlines)
     if recipe is None:
@@ -332,7 +322,6 @@ def _compared_with(tree: Tree, again: Experiment | Reference, notes: Sequence[st
 
 
 def _other_versions(saved: Mapping[str, str]) -> list[str]:
-    """List the software versions that differ from those of a saved result."""
     now = software_versions()
     return [
         f"{name} was {saved[name]} and is {now[name]}" for name in saved if name in now and now[name] != saved[name]

@@ -235,17 +235,9 @@ def write_table(path: Path, table: "pd.DataFrame") -> None:
 def write_study(
     paths: Sequence[Path], study: Any, draw: Callable[[Any, Any], Any], more: Mapping[str, Any]
 ) -> list[Path]:
-    """Write the table, the answers and the figure of a study; returns their paths.
+    """Write the table (CSV), the answers (JSON) and the figure (PNG) of a study; returns their paths.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        CSV, JSON and PNG.
-    study : DecisionLandscape or SmoothingStudy
-    draw : callable
-        (study, matplotlib Figure) -> ignored.
-    more : mapping
-        Additional entries of the JSON, next to summary, settings and versions.
+    `draw(study, figure)` draws the figure; `more` are entries of the JSON next to summary, settings and versions.
     """
     from matplotlib.figure import Figure
 

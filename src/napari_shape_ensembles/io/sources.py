@@ -251,12 +251,7 @@ def holds_curves(path: Path) -> bool:
 def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) -> list[str]:
     """Return distinct names: those of the files, with the extension or folder added where names collide.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        A path given twice keeps its name.
-    names : sequence of str, optional
-        By default the file names without extensions.
+    By default names have no extension. A path given twice keeps its name.
     """
     own = list(names or map(_plain_stem, paths))
     folders = [path.resolve().parent.name for path in paths]
@@ -276,26 +271,10 @@ def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) ->
 def read_images(
     paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] = ()
 ) -> tuple[list[Ensemble], Reading]:
-    """Read the outlines of several images, one file in memory at a time.
+    """Read the outlines of several images, or of a part of each, one file in memory at a time.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-    reading : Reading
-    parts : sequence of ImagePart, optional
-        One for each path; by default the whole images.
-
-    Returns
-    -------
-    ensembles : list of Ensemble
-        With distinct names.
-    reading : Reading
-        With the recipe that was used: for the method `auto`, that which is best for all images together.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read, segmented or traced, naming it.
+    Return ensembles of distinct names, and the reading with the recipe that was used: for the method `auto`, that which
+    is best for all images together. A ValueError names the file that cannot be read, segmented or traced.
     """
     parts = parts or [WHOLE] * len(paths)
     found = [
@@ -445,7 +424,6 @@ def _is_grey(path: Path, part: ImagePart) -> bool:
 
 
 def _stated(reading: Reading) -> Calibration | None:
-    """Return the pixel size that the recipe specifies, if any."""
     outlines = reading.settings.outlines
     return outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
 

@@ -61,7 +61,6 @@ def escaped_cell(cell: Any) -> Any:
 
 
 def _unescaped_cell(cell: Any) -> Any:
-    """Undo `escaped_cell`."""
     return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 
@@ -178,13 +177,7 @@ def _frame_of_text(content: bytes, meta: Tree) -> "pd.DataFrame":
 def _tidied(frame: "pd.DataFrame", *, keep: Container[str], commas: bool) -> "pd.DataFrame":
     """Return a table as spreadsheets and other programs write it, without empty rows and columns, and with numbers.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    keep : container of str
-        Columns of words, even if they look like numbers.
-    commas : bool
-        Whether commas are decimal ones.
+    Columns to `keep` are words, even if they look like numbers. `commas` are decimal ones.
     """
     frame = frame.reset_index(drop=True)  # of a table whose header has one cell less
     frame.columns = [str(name).strip() for name in frame.columns]

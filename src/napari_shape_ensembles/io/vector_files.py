@@ -1,7 +1,6 @@
 """Outlines as vector files of maps (shapefile, GeoPackage, FlatGeobuf), read by GeoPandas where it is installed."""
 
 import os
-from typing import Any
 
 from ..archive import ContentError, StrPath
 from ..budget import reserve, reserve_curves
@@ -34,12 +33,7 @@ def read_vector_file(path: StrPath) -> Found:
     frame = geopandas.read_file(path)
     if not hasattr(frame, "geometry"):
         raise ContentError("has no geometry: save outlines as polygons")
-    unit = unit_of_system(_system(frame))
+    unit = unit_of_system({} if frame.crs is None else frame.crs.to_json_dict())
     found = Found(calibrated=bool(unit), unit=unit)
     take_polygons(found, frame.geometry, frame.drop(columns=frame.geometry.name))
     return found
-
-
-def _system(frame: Any) -> dict[str, Any]:
-    stated: dict[str, Any] = {} if frame.crs is None else frame.crs.to_json_dict()
-    return stated

@@ -31,18 +31,8 @@ def count_scenes(path: StrPath) -> int:
 def read_scene(path: StrPath, plane: tuple[int, ...]) -> tuple[NDArray[Any], Calibration]:
     """Read one plane of one image of a file, with its pixel size.
 
-    Parameters
-    ----------
-    path : path
-    plane : tuple of int
-        Index of the image if there are several, then that along each leading axis of a stack.
-
-    Raises
-    ------
-    ValueError
-        For several images or planes without their index.
-    ImportError
-        If bioio or its reader of this format is not installed, with instructions.
+    `plane` is the index of the image if there are several, then that along each leading axis of a stack: without these
+    a ValueError lists what there is. An ImportError says how to install bioio, or its reader of this format.
     """
     with _opened(path) as image:
         scene, plane = chosen_image(len(image.scenes), plane)

@@ -21,21 +21,10 @@ _MIN_RESAMPLED, _MIN_OF_SPREAD = 5, 3
 
 
 def standardised_difference(values: Real, first: int, image: NDArray[np.intp] | None = None) -> Real:
-    """Mean of B minus mean of A over the pooled within-sample standard deviation (Cohen's d).
+    """Mean of B minus mean of A, the `first` rows, over the pooled within-sample standard deviation (Cohen's d).
 
-    Parameters
-    ----------
-    values : (N, ...) array
-        A's rows first.
-    first : int
-        Number m of A's rows.
-    image : (N,) array of int, optional
-        Image of each row, numbered from 0: images then have equal weights in the means.
-
-    Returns
-    -------
-    (...) array
-        Infinite where the means differ and neither sample varies, but for rounding errors; 0 where nothing does.
+    With the image of each row, numbered from 0, images have equal weights in the means. Infinite where the means differ
+    and neither sample varies, but for rounding errors; 0 where nothing does.
     """
     a, b = values[:first], values[first:]
     freedom = max(len(values) - 2, 1)
@@ -83,11 +72,7 @@ def spread_interval(
 def labeled_spreads(values: Real, labels: NDArray[np.bool_]) -> tuple[Real, Real]:
     """Logarithm of the standard deviation of B over that of A, and its standard error, for every labeling, (R,) each.
 
-    Parameters
-    ----------
-    values : (N,) array
-    labels : (R, N) array of bool
-        Which values are of B.
+    Labels (R, N) say which of the values (N,) are of B.
     """
     ones = np.ones(len(values))
     a, b = (_moments(values[:, None], side.astype(np.float64), ones) for side in (~labels, labels))
@@ -172,19 +157,11 @@ def percentile_ends(first: int, second: int) -> tuple[float, float]:
 
 
 def difference_of_means(values: Real, first: int, counts: Real, weights: Real | None = None) -> tuple[Real, Real, Real]:
-    """Mean of B minus mean of A with its interval (symmetric bootstrap-t): value, lower and upper end, (k,).
+    """Mean of B minus mean of A of k quantities, with its interval (symmetric bootstrap-t): value and both ends, (k,).
 
     With fewer than five curves in a sample the interval is Student's (`welch_interval`): the bootstrap's holds the true
-    difference of 2 and 20 Gaussian values in 0.86 of simulations, and is infinite for 2 and 2.
-
-    Parameters
-    ----------
-    values : (N, k) array
-    first : int
-    counts : (R, N) array
-        From `bootstrap_counts`.
-    weights : (N,) array, optional
-        Of the values; by default equal.
+    difference of 2 and 20 Gaussian values in 0.86 of simulations, and is infinite for 2 and 2. Weights (N,) of the
+    values are equal by default; counts (R, N) are those of `bootstrap_counts`.
     """
     if min(first, len(values) - first) < _MIN_RESAMPLED:
         given = None if weights is None else (weights[:first], weights[first:])

@@ -184,20 +184,10 @@ def independence_test(
     significance: float = SIGNIFICANCE,
     seed: int = 0,
 ) -> DependenceTest:
-    """Test whether two descriptions of N points are independent within each of several groups.
+    """Test whether two descriptions of N points are independent within each of several groups, of contiguous rows.
 
-    Parameters
-    ----------
-    one, other : sequence of (N, d) arrays
-        Each description is one or several arrays, whose kernels are summed.
-    sizes : sequence of int
-        Sizes of the groups, whose rows are contiguous. Pairings are permuted, and features centered, within each.
-    permutations, significance, seed
-        As in `mmd_test`.
-
-    Returns
-    -------
-    DependenceTest
+    Each description is one or several arrays (N, d), whose kernels are summed. Pairings are permuted, and features
+    centered, within each group.
     """
     left, right = (
         np.concatenate([_features(table, sizes, seed) for table in tables], axis=1) for tables in (one, other)

@@ -62,35 +62,13 @@ def family_tests(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> FamilyTests:
-    """Test every description of the pooled sample for a difference between its two parts.
+    """Test every description, (N,) or (N, d), of the pooled sample, A's rows first, for a difference of its parts.
 
-    Parameters
-    ----------
-    descriptions : mapping of str to (N,) or (N, d) array
-        Descriptions of the same N curves, A's first.
-    first : int
-        Number of curves m in A.
-    image : (N,) array of int, optional
-        Image of each curve, numbered from 0, those of A first: then whole images are permuted, with equal weights. All
-        labelings of images are enumerated if there are at most 20 000.
-    permutations : int
-        Random relabelings B, shared by all.
-    seed : int
-        Seed of the permutations.
-
-    Returns
-    -------
-    FamilyTests
-
-    Raises
-    ------
-    ValueError
-        For no description, descriptions of different numbers of curves, NaNs, or an empty sample.
-
-    Notes
-    -----
-    Westfall and Young 1993, algorithm 2.8 (step-down), with statistics (MMD² - mean) / sd over the permutations,
-    including the observed labeling.
+    With the image of each curve, numbered from 0, those of A first, whole images are permuted, with equal weights; all
+    labelings of images are enumerated if there are at most 20 000. All descriptions share the labelings. The p-values
+    are those of Westfall and Young 1993, algorithm 2.8 (step-down), with statistics (MMD² - mean) / sd over the
+    permutations, including the observed labeling. No description, descriptions of different numbers of curves, NaNs, or
+    an empty sample raise a ValueError.
     """
     values = {name: np.asarray(x, dtype=np.float64).reshape(len(x), -1) for name, x in descriptions.items()}
     total = _check(values, first)

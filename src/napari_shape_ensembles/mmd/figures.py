@@ -11,22 +11,7 @@ if TYPE_CHECKING:
 
 
 def plot_null(null: Real, observed: float, p_value: float, name: str, ax: "Axes | None" = None) -> "Axes":
-    """Draw a statistic under permuted labels as a histogram, and the observed value as a line.
-
-    Parameters
-    ----------
-    null : (B,) array
-        Values under permuted labels; may be empty.
-    observed, p_value : float
-    name : str
-        Name of the statistic.
-    ax : matplotlib Axes, optional
-        By default the axes of a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
+    """Draw a statistic under permuted labels, if there are any, as a histogram, and the observed value as a line."""
     ax = axes_of(ax, height=3.0)
     if len(null):
         ax.hist(null, bins=30, color="0.75", label="permuted labels")

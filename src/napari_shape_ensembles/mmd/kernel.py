@@ -244,27 +244,11 @@ KERNELS = MappingProxyType({"gaussian": Distances, "energy": EnergyDistances, "m
 def quadratic_forms(
     distances: Distances, bandwidths: Sequence[float], fast: Single, precise: Real
 ) -> tuple[Real, Real]:
-    """wᵀKw for many weights w and several kernel widths.
+    """wᵀKw for many weights w and several kernel widths, which share the squared distances: (S, B) and (S, E) arrays.
 
-    Parameters
-    ----------
-    distances : Distances
-        Squared distances of N points.
-    bandwidths : sequence of S floats
-        Widths s, which share the distances.
-    fast : (B, N) array of float32
-        Weights whose sums are computed in single precision.
-    precise : (E, N) array
-        Weights whose sums are computed in double precision.
-
-    Returns
-    -------
-    fast, precise : (S, B) and (S, E) arrays
-
-    Notes
-    -----
-    K is symmetric, so a block of rows is combined only with the columns from its own on: its diagonal block counts once
-    and the rest twice. Blocks are summed in a fixed order, so the result does not depend on the number of threads.
+    Weights (B, N) whose sums are computed fast, in single precision, and those (E, N) in double precision. K is
+    symmetric, so a block of rows is combined only with the columns from its own on: its diagonal block counts once and
+    the rest twice. Blocks are summed in a fixed order, so the result does not depend on the number of threads.
     """
     kernel = distances.kind.kernel
     with one_library_thread():
@@ -301,21 +285,9 @@ def quadratic_forms(
 
 
 def group_sums(distances: Distances, bandwidths: Sequence[float], starts: Index) -> list[Real]:
-    """Sums of the kernel over all pairs of groups of points.
+    """Sums of the kernel over all pairs of groups of points, (U, U), for each of several widths of it.
 
-    Parameters
-    ----------
-    distances : Distances
-        Squared distances of N points, with groups contiguous.
-    bandwidths : sequence of S floats
-        Widths s, which share the distances.
-    starts : (U,) array
-        Start of each group, ascending from 0.
-
-    Returns
-    -------
-    list of S (U, U) arrays
-        Symmetric; the diagonal includes the pairs of points with themselves.
+    Groups are contiguous, and begin at `starts`. The diagonal includes the pairs of points with themselves.
     """
     kernel = distances.kind.kernel
     compiled = kernels(__package__) if distances.kind is EnergyDistances else None

@@ -36,30 +36,10 @@ def nested_mmd_tests(
     whole: Collection[str] = (),
     **options: Unpack[Options],
 ) -> Iterator[MMDTest]:
-    """Test the first r coordinates of the samples, for every rank r.
+    """Yield the result of `combined_mmd_test` for `x[:, :r]` and `y[:, :r]` of the samples, for every rank r.
 
-    Parameters
-    ----------
-    samples : mapping of str to (x, y)
-        Named descriptions of the same two samples, (m, d) and (n, d) arrays, as in `combined_mmd_test`.
-    ranks : sequence of R ints
-        Numbers of leading coordinates, ascending, between 1 and d.
-    kernels : mapping of str to str, optional
-        As in `combined_mmd_test`.
-    whole : collection of str
-        Descriptions that are always tested with all coordinates.
-    **options
-        As of `pooled_mmd_test`.
-
-    Yields
-    ------
-    MMDTest
-        For each rank, the result of `combined_mmd_test` for `x[:, :r]` and `y[:, :r]`.
-
-    Raises
-    ------
-    ValueError
-        As `combined_mmd_test`, and for ranks that do not ascend or lie outside 1 to d.
+    Descriptions in `whole` are always tested with all coordinates. Ranks ascend between 1 and the number of
+    coordinates. Options are those of `pooled_mmd_test`; other parameters and errors those of `combined_mmd_test`.
     """
     kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in samples}
     points = {name: pooled(x, y) for name, (x, y) in samples.items()}

@@ -102,19 +102,11 @@ def bin_size(first: int, total: int, bins: int) -> int:
 
 
 def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: int = 0) -> Labellings:
-    """Draw random labelings in chunks; the draws do not depend on the chunk size.
+    """Draw random labelings of m of N points in chunks; the draws do not depend on the chunk size.
 
-    Parameters
-    ----------
-    first, total : int
-        Sizes m of the first sample and N of both.
-    permutations : int
-        Number B of permutations.
-    seed : int
-    bins : int, optional
-        About how many bins are permuted instead of single points, if there are at least four times as many points. Bins
-        hold equal numbers of points of one sample, drawn at random; points left over keep their label. The permutations
-        of the bins are a subgroup of those of the points, so the level of the test is exact.
+    If there are at least four times as many points as `bins`, about so many bins are permuted instead of single points.
+    Bins hold equal numbers of points of one sample, drawn at random; points left over keep their label. The
+    permutations of the bins are a subgroup of those of the points, so the level of the test is exact.
     """
     permutations = whole(permutations, "permutations", least=1)
     key = first, total, seed, bins
@@ -235,20 +227,7 @@ class Statistics:
 
 
 def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Sequence[float]) -> list[Statistics]:
-    """Squared MMD of all labelings for several widths of the kernel.
-
-    Parameters
-    ----------
-    distances : Distances
-        Squared distances of N points.
-    labels : Labelings
-    bandwidths : sequence of S floats
-
-    Returns
-    -------
-    list of S Statistics
-        Exact near the observed value.
-    """
+    """Squared MMD of all labelings, exact near the observed value, for several widths of the kernel."""
     if isinstance(distances, MeanDistances):
         squares = _squared_sums(labels, distances.points)
         return [Statistics(distances, labels, s, squares / s**2) for s in bandwidths]

@@ -23,7 +23,17 @@ from .._types import Index, Real
 from ..progress import cancellation_check
 from .kernel import KERNELS, SIGNIFICANCE, Kernel, group_sums, median_distance
 from .permutations import chunks, nystrom_features
-from .two_sample import MORE, MMDTest, Widths, is_settled, joint_error, monte_carlo_error, shares_as_large, widths
+from .two_sample import (
+    MORE,
+    MMDTest,
+    Widths,
+    agreeing,
+    is_settled,
+    joint_error,
+    monte_carlo_error,
+    shares_as_large,
+    widths,
+)
 
 #: Up to this many labelings are enumerated; otherwise `DRAWS` are drawn at random.
 MAX_ENUMERATED, DRAWS = 20_000, 24_999
@@ -87,31 +97,13 @@ def mean_kernels(
     factor: float = 1.0,
     seed: int = 0,
 ) -> MeanKernels:
-    """Sum a kernel of all points over pairs of replicates.
+    """Sum a kernel of all points over pairs of replicates, numbered from 0.
 
-    Parameters
-    ----------
-    points : (N, d) or (N,) array
-    replicate : (N,) array of int
-        Replicate of each point, 0 to U - 1.
-    kernel : {"gaussian", "energy", "mean"}
-        exp(-d²/(2s²)); -d, whose statistics are energy distances; or the inner product, which detects means only.
-    bandwidth : float, optional
-        s of the Gaussian kernel; by default the median pairwise distance times `factor`.
-    factor : float
-    seed : int
-        Seed of the subset for the median of more than 2000 points, and of the points on which the kernel of more than
-        20 000 points is projected.
-
-    Returns
-    -------
-    MeanKernels
-        Points have equal weights within a replicate, and replicates have equal weights whatever their number of points.
-
-    Raises
-    ------
-    ValueError
-        For NaNs, or a replicate without a point.
+    The kernel is "gaussian", exp(-d²/(2s²)); "energy", -d, whose statistics are energy distances; or "mean", the inner
+    product, which detects means only. The bandwidth s is by default the median pairwise distance times `factor`. The
+    seed is that of the subset for the median of more than 2000 points, and of the points on which the kernel of more
+    than 20 000 points is projected. Points have equal weights within a replicate, and replicates have equal weights
+    whatever their number of points. NaNs, or a replicate without a point, raise a ValueError.
     """
     points = np.asarray(points, dtype=np.float64).reshape(len(points), -1)
     if not np.isfinite(points).all():
@@ -473,20 +465,11 @@ def rounded_ties(statistics: Real) -> Real:
 
 
 def joint_p_values(statistics: Real) -> tuple[Real, Real]:
-    """p-values of each of several statistics under every labeling, and their combination.
+    """p-values of each of k statistics under every labeling, the observed one first, and their combination.
 
-    Parameters
-    ----------
-    statistics : (k, 1 + B) array
-        On the same labelings, the observed one first.
-
-    Returns
-    -------
-    each : (k, 1 + B) array
-        Fraction of labelings with a statistic at least as large.
-    joint : (1 + B,) array
-        Smallest of them; ties between labelings are broken by the largest statistic, in standard deviations of its
-        permutations. The joint p-value of a labeling is the fraction of labelings with a value at most as large.
+    Each is the fraction of labelings with a statistic at least as large. The joint one is the smallest of them; ties
+    between labelings are broken by the largest statistic, in standard deviations of its permutations. The joint p-value
+    of a labeling is the fraction of labelings with a value at most as large.
     """
     total = statistics.shape[1]
     each = np.stack([shares_as_large(row) for row in statistics])
@@ -596,25 +579,10 @@ def replicate_mmd_test(
 ) -> MMDTest:
     """Test two groups of replicates as `combined_mmd_test` does two samples of points.
 
-    Parameters
-    ----------
-    kernels : mapping of str to MeanKernels
-        Parts, each a description of the same U replicates.
-    hypothesis : Hypothesis
-        Its column (U,) is whether a replicate is of the second group.
-    significance : float
-    draws, seed : int
-        As in `replicate_test`, whose p-value this is.
-
-    Returns
-    -------
-    MMDTest
-        MMD between the groups' mean embeddings, with equal weights of the replicates. Its null holds all other
-        labelings if there are few.
-
-    Notes
-    -----
-    Five times as many random labelings are drawn if the p-value lies within four standard errors of the level: see
+    The column (U,) of the hypothesis is whether a replicate is of the second group; each kernel is a part, a
+    description of the same replicates. The MMD is that between the groups' mean embeddings, with equal weights of the
+    replicates, and the p-value that of `replicate_test`. The null holds all other labelings if there are few. Five
+    times as many random labelings are drawn if the p-value lies within four standard errors of the level: see
     `pooled_mmd_test`.
     """
     return _settled(partial(_mmd_test, kernels, hypothesis, significance), hypothesis, significance, draws, seed)
@@ -668,7 +636,7 @@ def _threshold(mmd: Real, p_values: Real, level: float, rejected: bool) -> float
     """Largest MMD that is not rejected; consistent with the decision on the observed one, at index 0."""
     kept = mmd[p_values > level]
     threshold = float(kept.max()) if len(kept) else float("inf")
-    return min(threshold, float(np.nextafter(mmd[0], -1))) if rejected else max(threshold, float(mmd[0]))
+    return agreeing(threshold, float(mmd[0]), rejected)
 
 
 def require_testable(hypothesis: Hypothesis) -> None:
@@ -889,17 +857,11 @@ def ranks(values: Real) -> Real:
 def precision_differs(hypothesis: Hypothesis, counts: Index) -> bool:
     """Whether replicates' numbers of points depend so much on what is tested that they cannot be exchanged.
 
-    The mean of n points has variance σ_b² + σ_w²/n: permuting replicates of few and of many points is exact only if
-    few and many are equally common in all groups. Here 1/n, the variance of a mean without variation between
-    replicates, must not differ by more than a factor of two between groups, and must not make the variance of the
-    tested contrast larger by more than a twentieth than it is under permutation: then p-values of permutations are at
-    most 0.025 in at most .031 of null designs (6000 each of six at that limit, without variation between replicates).
-
-    Parameters
-    ----------
-    hypothesis : Hypothesis
-    counts : (U,) array of int
-        Number of points of each replicate.
+    The mean of n points has variance σ_b² + σ_w²/n: permuting replicates of few and of many points is exact only if few
+    and many are equally common in all groups. Here 1/n, the variance of a mean without variation between replicates,
+    must not differ by more than a factor of two between groups, and must not make the variance of the tested contrast
+    larger by more than a twentieth than it is under permutation: then p-values of permutations are at most 0.025 in at
+    most .031 of null designs (6000 each of six at that limit, without variation between replicates).
     """
     tested, nuisance, variance = hypothesis.tested, hypothesis.nuisance, 1 / np.asarray(counts, dtype=np.float64)
     if not tested.shape[1] or np.ptp(counts) == 0:
@@ -913,20 +875,11 @@ def precision_differs(hypothesis: Hypothesis, counts: Index) -> bool:
 
 
 def precisions(squares: Real, within: float, counts: Index, hypothesis: Hypothesis) -> Real:
-    """Inverse standard deviations of the means of replicates, up to a factor, (U,).
+    """Inverse standard deviations of the means of replicates, up to a factor, (U,), from the inner products of these.
 
     √(σ_b² + σ_w²/n) with the variance σ_b² between replicates by the method of moments (DerSimonian and Laird 1986),
-    whatever is tested: it does not depend on the assignment of replicates to groups.
-
-    Parameters
-    ----------
-    squares : (U, U) array
-        Inner products of the means.
-    within : float
-        Variance σ_w² of the points within replicates, summed over coordinates.
-    counts : (U,) array of int
-    hypothesis : Hypothesis
-        Its nuisance columns are removed.
+    whatever is tested: it does not depend on the assignment of replicates to groups. `within` is the variance σ_w² of
+    the points within replicates, summed over coordinates; nuisance columns of the hypothesis are removed.
     """
     root = np.sqrt(counts.astype(np.float64))
     nuisance = replace(hypothesis, weights=root).nuisance

@@ -28,19 +28,10 @@ _WORDS = {
 
 
 def distribution_free_threshold(m: int, n: int, significance: float) -> float:
-    """MMD that two samples of the same distribution exceed with at most the given probability, for any distribution.
+    """MMD that m and n points of one distribution, whatever it is, exceed with at most the given probability.
 
-    Parameters
-    ----------
-    m, n : int
-        Sizes of the samples.
-    significance : float
-        The probability.
-
-    Notes
-    -----
-    For kernels between 0 and 1: √(1/m + 1/n) · (1 + √(2 ln 1/α)). Gretton et al. 2012, corollary 9, is the case
-    m = n; the general one follows in the same way, by McDiarmid's inequality.
+    For kernels between 0 and 1: √(1/m + 1/n) · (1 + √(2 ln 1/α)). Gretton et al. 2012, corollary 9, is the case m = n;
+    the general one follows in the same way, by McDiarmid's inequality.
     """
     check_level(significance)
     return float(np.sqrt(1 / m + 1 / n) * (1 + np.sqrt(2 * np.log(1 / significance))))

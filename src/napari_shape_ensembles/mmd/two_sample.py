@@ -122,7 +122,7 @@ class MMDTest(Sealed):
         for name, part in self.parts.items():
             p_value, threshold = self.adjusted[name], thresholds.get(name, part.threshold)
             rejected = self.rejected and p_value <= self.significance
-            limit = min(threshold, float(np.nextafter(part.mmd, -1))) if rejected else max(threshold, part.mmd)
+            limit = agreeing(threshold, part.mmd, rejected)
             judged[name] = replace(part, p_value=p_value, rejected=rejected, threshold=limit)
         return judged
 
@@ -439,6 +439,11 @@ def widths(name: str, median: Callable[[], float], bandwidth: Widths | None, fac
         return {name: float(values[0]) * unit}
     times = " × median" if bandwidth is None else ""
     return {", ".join(filter(None, [name, f"s = {value:g}{times}"])): float(value) * unit for value in values}
+
+
+def agreeing(threshold: float, mmd: float, rejected: bool) -> float:
+    """Threshold, or that nearest to it by which the decision on an MMD is the given one."""
+    return min(threshold, float(np.nextafter(mmd, -1))) if rejected else max(threshold, float(mmd))
 
 
 def _exceeded_when(null: Real, p_value_at_most: float) -> float:

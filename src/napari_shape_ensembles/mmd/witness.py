@@ -112,16 +112,9 @@ def _projected_sums(
 
 
 def most_typical(values: Real, first: int, count: int = 12) -> tuple[Index, Index]:
-    """Indices of the curves of A most typical of A, and of those of B most typical of B, in decreasing order.
+    """Indices of A's curves most typical of A, and of B's most typical of B, by witness values, in decreasing order.
 
-    Parameters
-    ----------
-    values : (N,) array
-        Witness values, A's first.
-    first : int
-        Number of points in A.
-    count : int
-        Number of indices per sample; fewer if it has fewer curves.
+    `count` of each sample; fewer if it has fewer curves.
     """
     of_a = np.argsort(-values[:first], kind="stable")[:count]
     of_b = first + np.argsort(values[first:], kind="stable")[:count]

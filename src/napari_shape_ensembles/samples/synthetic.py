@@ -78,22 +78,11 @@ def draw_forms(
 
 
 def whiten(outlines: Floats, rounds: int = 12) -> Floats:
-    """Divide each outline by its own scale, measured as in a comparison with default settings.
+    """Divide each closed outline by its own scale, measured as in a comparison with default settings.
 
     This is the fixed point of "divide by the root of the second moment, remeasure arc length": afterwards the second
     moment of arc length along the outline is the identity, however rough it is. Otherwise a rougher outline would have
-    a different scale.
-
-    Parameters
-    ----------
-    outlines : (N, m, 2) array
-        Closed polygons.
-    rounds : int
-        Number of iterations; each reduces the error to about a fifth.
-
-    Returns
-    -------
-    (N, m, 2) array
+    a different scale. Each round reduces the error to about a fifth.
     """
     for _ in range(rounds):
         mean, moment = _moments(outlines)
@@ -272,21 +261,8 @@ def random_field(
 ) -> Floats:
     """Draw a random field of mean 0 and variance 1.
 
-    Parameters
-    ----------
-    rng : Generator
-    shape : (int, int)
-        Rows and columns.
-    wavelength : float
-        Correlation length: the spectrum is flat for longer waves.
-    slope : float
-        Exponent of the spectral decay for shorter waves.
-    stretch : (float, float)
-        Stretching factors along rows and columns.
-
-    Returns
-    -------
-    (rows, columns) array
+    The spectrum is flat for waves longer than the wavelength, and decays with the exponent `slope` for shorter ones.
+    The field is stretched by factors along rows and columns.
     """
     rows = np.fft.fftfreq(shape[0])[:, None] * stretch[0] * wavelength
     columns = np.fft.rfftfreq(shape[1]) * stretch[1] * wavelength
@@ -300,18 +276,9 @@ def random_field(
 
 
 def etch(rng: Generator, distance: Floats, grain: NDArray[np.intp]) -> Floats:
-    """Render a polished and etched section: gray grains, dark boundaries, pits, scratches.
+    """Render a polished and etched section, between 0 and about 1: gray grains, dark boundaries, pits, scratches.
 
-    Parameters
-    ----------
-    rng : Generator
-    distance, grain : (rows, columns) arrays
-        As from `tile`.
-
-    Returns
-    -------
-    (rows, columns) array
-        Between 0 and about 1.
+    Parameters are as from `tile`.
     """
     tone = _tones(rng, grain, 0.74, 0.04) + 0.02 * random_field(rng, grain.shape, wavelength=6)
     groove = 0.7 * np.exp(-((distance / 2.6) ** 4))
@@ -320,18 +287,9 @@ def etch(rng: Generator, distance: Floats, grain: NDArray[np.intp]) -> Floats:
 
 
 def fluoresce(rng: Generator, coverage: Floats, labels: NDArray[np.int32]) -> Floats:
-    """Render stained nuclei: bright, mottled, over a dim background with out-of-focus haze.
+    """Render stained nuclei, between 0 and about 1: bright, mottled, over a dim background with out-of-focus haze.
 
-    Parameters
-    ----------
-    rng : Generator
-    coverage, labels : (rows, columns) arrays
-        As from `scatter`.
-
-    Returns
-    -------
-    (rows, columns) array
-        Between 0 and about 1.
+    Parameters are as from `scatter`.
     """
     stain = _tones(rng, labels, 0.7, 0.08) * (1 + 0.09 * random_field(rng, labels.shape, wavelength=9))
     haze = 0.08 * gaussian_filter(coverage, 14) + 0.012 * random_field(rng, labels.shape, wavelength=60)
@@ -393,20 +351,8 @@ def _scratches(rng: Generator, shape: tuple[int, ...], count: int = 12) -> Float
 def expose(rng: Generator, scene: Floats, *, photons: float, shading: float) -> NDArray[np.uint16]:
     """Simulate the detector: uneven illumination, blur (σ = 1.1 pixels), photon noise, read noise, 12-bit counts.
 
-    Parameters
-    ----------
-    rng : Generator
-    scene : (rows, columns) array
-        Brightness, between 0 and about 1.
-    photons : float
-        Number of photons per pixel at brightness 1.
-    shading : float
-        Fraction of the light lost between the center of the image and the middle of an edge.
-
-    Returns
-    -------
-    (rows, columns) array of uint16
-        100 counts at brightness 0, 3500 at 1.
+    Brightness 0 gives 100 counts, and 1 3500 counts and `photons` per pixel. `shading` is the fraction of the light
+    lost between the center of the image and the middle of an edge.
     """
     y, x = (np.linspace(-1, 1, size) for size in scene.shape)
     centre = rng.uniform(-0.3, 0.3, 2)

@@ -43,10 +43,7 @@ _PX_PER_WAVE = 8
 def lobes_held(around: Real | None) -> float:
     """Largest number of lobes that the pixels resolve in three outlines out of four; infinite without pixels.
 
-    Parameters
-    ----------
-    around : (N,) array, optional
-        Perimeters of the outlines in pixels, if known.
+    `around` are the perimeters of the outlines in pixels, if known.
     """
     return np.inf if around is None or not len(around) else float(np.quantile(around, 0.25)) / _PX_PER_WAVE - 1
 

@@ -163,16 +163,8 @@ def match_blocks(
 ) -> Registration:
     """Register curves that are computed or read block by block; see `register`.
 
-    Parameters
-    ----------
-    curves : callable
-        Returns the curves of a slice as (k, 2, n).
-    count : int
-        Number of curves.
-    archetype, reflections
-        As in `register`.
-    out : (N, 2, n) array or None
-        Receives the registered curves, possibly in place; None to discard them.
+    `curves` returns those of a slice as (k, 2, n). `out` receives the registered curves, possibly in place; None
+    discards them.
     """
     rows, columns = planes(archetype)
     target = rows + 1j * columns
@@ -268,19 +260,8 @@ def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Re
 def shift_scores(spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
     """Score of every whole-sample shift of each curve: (N, 1, n), or (N, 2, n) with the mirror images.
 
-    Parameters
-    ----------
-    spectrum : (N, n) array
-        Fourier transforms of the curves as complex numbers.
-    aim : (1, n) or (N, n) array
-        Fourier transforms of the targets.
-    reflections : bool
-        Also score the mirror images.
-
-    Returns
-    -------
-    (N, ways, n) complex array
-        Modulus: score at the best rotation; angle: that rotation.
+    From the Fourier transforms of the curves and of the targets as complex numbers. Modulus: score at the best
+    rotation; angle: that rotation.
     """
     products = np.empty((len(spectrum), 1 + reflections, spectrum.shape[-1]), dtype=np.complex128)
     kernels(__package__).multiply(spectrum, aim, products)
@@ -289,19 +270,10 @@ def shift_scores(spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
 
 
 def two_best(waves: Complex) -> tuple[Index, Index, Real]:
-    """Positions of the highest and the second highest peak of scores, and their distinctness.
+    """Positions of the highest and the second highest peak of `shift_scores`, (N,) each, and their distinctness.
 
-    Parameters
-    ----------
-    waves : (N, ways, n) array
-        From `shift_scores`, periodic along the last axis.
-
-    Returns
-    -------
-    first, second : (N,) int arrays
-        As `way · n + shift`. Neighbors of the best shift do not count as separate matches.
-    distinctness : (N,) array
-        1 - (second) / (first) of the scores themselves, with peaks interpolated between samples.
+    As `way · n + shift`. Neighbors of the best shift do not count as separate matches. Distinctness is 1 - (second) /
+    (first) of the scores themselves, with peaks interpolated between samples.
     """
     count = len(waves)
     first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
@@ -445,12 +417,7 @@ def _lobe_levels(spectrum: Complex) -> Real:
 def least_symmetric(distinct: Real, levels: Real) -> int:
     """Index of the most distinct curve among the half that is nearest to the median in the amplitudes of its lobes.
 
-    Of all curves, if those of the half are symmetric.
-
-    Parameters
-    ----------
-    distinct, levels : (N,) and (N, b) arrays
-        From `distinct_and_levels`.
+    Of all curves, if those of the half are symmetric. Parameters are those that `distinct_and_levels` returns.
     """
     away = np.abs(levels - np.median(levels, axis=0))
     away = np.linalg.norm(away / np.maximum(np.median(away, axis=0), _LEAST_DEVIATION), axis=1)
@@ -461,16 +428,10 @@ def least_symmetric(distinct: Real, levels: Real) -> int:
 
 
 def mean_archetype(towards: Callable[..., Sequence[tuple[Complex, Real, Mask]]], start: Real) -> Real:
-    """Alternate registration and chordal mean until no curve moves by half a sample.
+    """Alternate registration and chordal mean, from a first archetype, until no curve moves by half a sample.
 
-    No iteration can lower the summed score, so the shifts converge.
-
-    Parameters
-    ----------
-    towards : callable
-        Called with `aim` and `direction`, returns `match_spectra` of each chunk of the curves.
-    start : (n, 2) array
-        First archetype.
+    `towards(aim, direction)` returns `match_spectra` of each chunk of the curves. No iteration can lower the summed
+    score, so the shifts converge.
     """
     n, target = len(start), start[:, 0] + 1j * start[:, 1]
     direction = np.atleast_1d(doubled_area(target))

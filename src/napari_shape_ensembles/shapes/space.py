@@ -243,21 +243,10 @@ class ShapeSpace:
         return self
 
     def fit_landmarks(self, landmarks: Real, *, overwrite: bool = False) -> tuple[Real, Real, list[Registration]]:
-        """Learn from landmarks: the common part of `fit` and `compare`.
+        """Learn from landmarks (N, n, 2) at equal weights: the common part of `fit` and `compare`.
 
-        Parameters
-        ----------
-        landmarks : (N, n, 2) array
-            Landmarks at equal weights.
-        overwrite : bool
-            Whether the undulations may overwrite the landmarks.
-
-        Returns
-        -------
-        undulation, scale : (N, n, 2) and (N, 2, 2) arrays
-            Registered.
-        matches : list of Registration
-            Of the undulations, and, without landmarks, of the scales where they are registered separately.
+        Return the registered undulations, which may `overwrite` the landmarks, and scales; and the matches of the
+        undulations, and, without landmarks, of the scales where they are registered separately.
         """
         check_landmarks(landmarks)
         points = planes(landmarks)

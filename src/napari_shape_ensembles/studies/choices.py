@@ -336,7 +336,6 @@ def _coarsened(pair: tuple[Ensemble, Ensemble], factor: float, recipe: Outlines)
 
 
 def _compared(name: str, value: Any, pair: tuple[Ensemble, Ensemble], settings: Settings) -> tuple[Choice, str]:
-    """One comparison, and its note."""
     result = compare(*pair, settings)
     numbers = result.undulation.p_value, result.scale.p_value
     return Choice(name, value, result.case, *numbers, result.inconclusive or ""), result.note

@@ -5,7 +5,7 @@ Without an executor the jobs run sequentially and all their reports are passed o
 each is reported when it is complete. The numbers are the same.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from functools import partial
 from time import sleep
@@ -41,16 +41,8 @@ def run_study(
 ) -> AnyStudy:
     """Run a job for every change, and collect the results in a study.
 
-    Parameters
-    ----------
-    job, executor
-        As in `run_jobs`; partial results that the job reports are collected, too.
-    changes : mapping of str to item
-        Description for progress reports -> item.
-    study_of : callable
-        Results so far, None where there is none -> study.
-    progress : callable, optional
-        Called with the `Progress` of each step; its `result` is the study so far.
+    Keys of `changes` are what progress reports say of them. `study_of` makes a study of the results so far, None where
+    there is none, which is also the `result` of each `Progress`. Partial results that a job reports are collected, too.
     """
     names = list(changes)
     results: list[Result | None] = [None] * len(names)
@@ -97,15 +89,19 @@ def run_jobs(
                 "executor must be None, a concurrent.futures executor or a dask.distributed.Client, not "
                 f"{type(executor).__name__}"
             )
-        _run_on_dask(job, items, on_progress, executor)
-        return
-    leave = cancellation_check()
-    waiting = {_submitted(executor, job, item): index for index, item in enumerate(items)}
+        # Each job uses only one thread of a worker, as others run there in parallel, and on the same computer.
+        submit = partial(executor.submit, partial(run_on_one_processor, job), pure=False)
+        finished = _finished_on_dask
+    else:
+        submit, finished = partial(_submitted, executor, job), _finished
+    leave, waiting = cancellation_check(), {submit(item): index for index, item in enumerate(items)}
     try:
         while waiting:
-            done, _ = wait(waiting, timeout=_POLL_S, return_when=FIRST_COMPLETED)
-            for future in sorted(done, key=waiting.__getitem__):
+            for future in sorted(finished(waiting), key=waiting.__getitem__):
                 index = waiting.pop(future)
+                if getattr(future, "status", "") == "cancelled":  # Dask's scheduler has forgotten it
+                    waiting[submit(items[index])] = index
+                    continue
                 try:
                     result = future.result()
                 except BrokenExecutor:
@@ -117,32 +113,20 @@ def run_jobs(
             future.cancel()
 
 
-def _run_on_dask(
-    job: Job[Item, Result], items: Sequence[Item], on_progress: Callable[[int, Progress], object], client: Any
-) -> None:
-    """Run the jobs on a Dask cluster, using its own futures.
+def _finished(futures: Collection[Any]) -> Collection[Any]:
+    return wait(futures, timeout=_POLL_S, return_when=FIRST_COMPLETED).done
 
-    Dask's concurrent.futures interface may leave a future pending for ever: that of a result lost with a worker before
-    it was fetched, and recomputed. Each job uses only one thread of a worker, as others run there in parallel, and
-    other workers on the same computer.
+
+def _finished_on_dask(futures: Collection[Any]) -> Collection[Any]:
+    """Return the finished of Dask's own futures.
+
+    Its concurrent.futures interface may leave a future pending for ever: that of a result lost with a worker before it
+    was fetched, and recomputed.
     """
-    leave, job = cancellation_check(), partial(run_on_one_processor, job)
-    waiting = {client.submit(job, item, pure=False): index for index, item in enumerate(items)}
-    try:
-        while waiting:
-            done = [future for future in waiting if future.status in ("finished", "error", "cancelled")]
-            for future in sorted(done, key=waiting.__getitem__):
-                index = waiting.pop(future)
-                if future.status == "cancelled":  # the scheduler has forgotten it
-                    waiting[client.submit(job, items[index], pure=False)] = index
-                else:
-                    on_progress(index, Progress("", result=future.result()))
-            leave()
-            if not done:
-                sleep(_POLL_S)
-    finally:
-        for future in waiting:
-            future.cancel()
+    done = [future for future in futures if future.status in ("finished", "error", "cancelled")]
+    if not done:
+        sleep(_POLL_S)
+    return done
 
 
 def _run_here(job: Job[Item, Result], item: Item, listener: Listener) -> Result:

@@ -412,10 +412,7 @@ def _highest_rank(landmarks: Any, curves: int) -> Any:
 def landmark_column(a: Ensemble, b: Ensemble, every: tuple[int, ...], settings: Settings) -> dict[str, Real]:
     """Learn at the highest rank, then test scale once and undulation at every rank.
 
-    Returns
-    -------
-    dict of str to (R, 4) array
-        MMD, p-value, threshold and decision of each test at every rank; NaN if a rank is too high.
+    MMD, p-value, threshold and decision of each test at every rank, (R, 4); NaN if a rank is too high.
     """
     count = len(every)
     ranks = [rank for rank in every if rank <= _highest_rank(settings.landmarks, len(a) + len(b))]

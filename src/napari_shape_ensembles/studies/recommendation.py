@@ -49,25 +49,12 @@ class Recommendation:
 
 
 def recommend(sigmas: Real, answers: Answers, sizes: Real) -> Recommendation | None:
-    """Choose a range of σ with a stable result.
+    """Choose a range of σ with a stable result; None if no two neighboring σ, or the only one, are consistent.
 
     A σ is *consistent* if all its cells give the same result. Of the runs of neighboring consistent σ with the same
     result, the one with the most curves is chosen: the smaller side's number, summed over the run. So a long run at
-    strong smoothing, which has merged or lost most objects, is not chosen for its length alone.
-
-    Parameters
-    ----------
-    sigmas : (S,) array
-        Ascending.
-    answers : sequence of S arrays or None
-        Results of all cells at each σ; None if there are none.
-    sizes : (S, 2) array
-        Curves in A and B at each σ.
-
-    Returns
-    -------
-    Recommendation or None
-        None if no two neighboring σ, or the only one, are consistent.
+    strong smoothing, which has merged or lost most objects, is not chosen for its length alone. Sigmas ascend, and
+    answers are the results of all cells at each; None if there are none.
     """
     unanimous = [_unanimous(cells) for cells in answers]
     runs = [list(run) for answer, run in groupby(range(len(sigmas)), unanimous.__getitem__) if answer]

@@ -34,7 +34,7 @@ from ..explanation.swaps import Swap
 from ..io import CurveTable, write_curves
 from ..io.outputs import recording_outputs, refuse_overwriting
 from ..io.rerun import recipe_of
-from ..io.results import TABLE_ENCODING
+from ..io.results import write_table
 from ..outlines import Outlines
 from ..palette import lay_out
 from ..progress import as_part, report
@@ -972,8 +972,8 @@ def write_paper_files(shown: DisplayedResult, painted: str, whole: Tree, folder:
                 files=(code.name, file_of_pair.name),
             )
             write_bytes(paths[2], said.encode())
-            write_bytes(paths[3], result.outlines.to_csv(index=False).encode(TABLE_ENCODING))
-            write_bytes(paths[4], image_table(result).to_csv(index=False).encode(TABLE_ENCODING))
+            write_table(paths[3], result.outlines)
+            write_table(paths[4], image_table(result))
             written += paths
         report("saving the comparison", 3, 5)
         written += write_comparison_file(shown, painted, whole, file_of_pair)

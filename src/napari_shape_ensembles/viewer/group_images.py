@@ -18,7 +18,7 @@ from ..outlines import Outlines
 from ..palette import COLORMAP
 from ..progress import report
 from .design_files import layer_data
-from .inputs import OWN, ImageRow, Source, trace
+from .inputs import MADE_FOR, OWN, ImageRow, Source, trace
 from .layers import add_unselected, batched, existing, outline_layer, remove_layers
 
 #: Maximum number of images opened for a group.
@@ -33,16 +33,10 @@ class GroupImages:
     def __init__(self, layers: LayerList) -> None:
         self._layers = layers
         self._displayed: list[weakref.ref[Layer]] = []
-        self._outlines_over: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
-
-    def layers_over(self, layer: Layer) -> list[Layer]:
-        """Return the outlines layer over an image of the displayed group."""
-        return existing([self._outlines_over[layer]] if layer in self._outlines_over else [], self._layers)
 
     def opened_images(self) -> list[Layer]:
         """Return images of the group that were opened for it, and outlines without an image."""
-        over = existing(self._outlines_over.values(), self._layers)
-        return [layer for layer in existing(self._displayed, self._layers) if layer not in over]
+        return [layer for layer in existing(self._displayed, self._layers) if layer not in MADE_FOR]
 
     def show(self, opened: list[tuple[Layer | weakref.ref[Layer] | None, Layer]]) -> Iterator[None]:
         """Replace the previous group's images and outlines, one per event loop turn."""
@@ -52,7 +46,7 @@ class GroupImages:
             for image, outlines in opened:
                 under = image() if isinstance(image, weakref.ref) else image
                 if under is not None:  # before it is added, as an arrangement may be due in the next turn
-                    self._outlines_over[under] = weakref.ref(outlines)
+                    MADE_FOR[outlines] = weakref.ref(under)
                 for layer in [outlines] if under is None or isinstance(image, weakref.ref) else [under, outlines]:
                     self._displayed.append(weakref.ref(layer))
                     add_unselected(layer, self._layers)

@@ -63,6 +63,11 @@ _FOLD_FROM_BYTES, _FOLDED_WORDS = 2**24, 4093
 OWN: "weakref.WeakSet[Layer]" = weakref.WeakSet()
 
 
+#: Layer -> the layer that it was made for, such as an image whose outlines it shows: it lies over that one, and is
+#: not compared with it unless a group is entered.
+MADE_FOR: "weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]]" = weakref.WeakKeyDictionary()
+
+
 @contextmanager
 def file_errors_named(path: Path, done: str = "written") -> Iterator[None]:
     """Convert I/O errors and missing optional libraries to a ValueError that names the file."""

@@ -25,7 +25,7 @@ from ..comparison.colorings import COLORINGS, DEFAULT, Coloring
 from ..comparison.display import MARK, LayerData
 from ..palette import COLOR_A, COLOR_B, COLORMAP, NEUTRAL
 from .choices import Choices, preferred
-from .inputs import OWN, Sources
+from .inputs import MADE_FOR, OWN, Sources
 from .painting import MAX_SHAPES, fill, label_layer, mark, row_under
 from .world import drawn_at, is_under_pointer, pixels_at, rows_and_columns
 
@@ -155,6 +155,11 @@ def remove_layers(refs: "Iterable[weakref.ref[Layer]]", layers: LayerList) -> No
     """Remove those of these layers that still exist."""
     for layer in existing(refs, layers):
         layers.remove(layer)
+
+
+def layers_over(layer: Layer, layers: LayerList) -> list[Layer]:
+    """Return the layers that were made for this one, in list order."""
+    return [one for one in layers if one in MADE_FOR and MADE_FOR[one]() is layer]
 
 
 #: Own layer -> the layer it is named after and its name then, its role, and the generated name.

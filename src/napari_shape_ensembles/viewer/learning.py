@@ -36,6 +36,7 @@ from ..words import counted
 from .choices import Choices
 from .debouncing import Debouncer
 from .inputs import (
+    MADE_FOR,
     OWN,
     Sources,
     file_errors_named,
@@ -149,6 +150,7 @@ class LearningTask(Task[ObjectModel]):
             layer.brush_size = self._brush_size(image)
             OWN.add(layer)  # so that it is not offered for comparison
             self._examples[image] = weakref.ref(layer)
+            MADE_FOR[layer] = weakref.ref(image)
             layer.mouse_drag_callbacks.append(self._on_click)
             for name in PIXEL_EVENTS:
                 getattr(layer.events, name).connect(self._stroke_debouncer.start)

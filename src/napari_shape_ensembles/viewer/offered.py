@@ -11,7 +11,7 @@ from napari.utils.events import Event
 from psygnal import Signal
 
 from ..comparison.display import MARK
-from .inputs import ACCEPTED, PARTS, is_own
+from .inputs import ACCEPTED, MADE_FOR, PARTS, is_own
 
 _DIGITS = re.compile(r"([0-9]+)")
 # Types of layer list events handled.
@@ -97,8 +97,6 @@ class ComparedLayers(LayerListFollower):
         )
         #: Layers that the user took out of a group, or that were replaced: never chosen automatically again.
         self.opted_out: weakref.WeakSet[Layer] = weakref.WeakSet()
-        #: Layers made of another one, which are not compared with it unless a group is entered.
-        self.made: weakref.WeakSet[Layer] = weakref.WeakSet()
         self._classified: weakref.WeakSet[Layer] = weakref.WeakSet()
         self._last_active_image: Callable[[], Layer | None] = lambda: None  # the image active last
 
@@ -111,7 +109,7 @@ class ComparedLayers(LayerListFollower):
 
     def offered_automatically(self) -> list[Layer]:
         """Return the layers that can be put into a group automatically: if there are images, no annotation layers."""
-        offered = [layer for layer in self.offered() if layer not in self.made]
+        offered = [layer for layer in self.offered() if layer not in MADE_FOR]
         images = any(isinstance(layer, Image) for layer in offered)
         return [layer for layer in offered if not (images and layer in self.image_of_annotation)]
 

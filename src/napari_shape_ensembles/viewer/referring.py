@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from napari.layers import Layer
 from psygnal import Signal
 
 from ..comparison import Reference
@@ -27,8 +26,8 @@ from ..palette import COLOR_A, COLOR_B
 from ..progress import as_part, report
 from ..words import p_text
 from .choices import Choices
-from .inputs import Source, Sources, file_errors_named, inputs_of_sources, trace_image, write_file
-from .layers import NAMED_AFTER, CurveLayer, OwnLayers, name_after, outline_layer
+from .inputs import MADE_FOR, Source, Sources, file_errors_named, inputs_of_sources, trace_image, write_file
+from .layers import CurveLayer, OwnLayers, name_after, outline_layer
 from .task import JobSteps, RunInputs, Task, saved_message
 
 ENDING = ".reference.npz"
@@ -152,11 +151,9 @@ class ReferenceTask(Task[Judgement]):
         for place, layer in layers:
             if (image := run_inputs.layers[0][place]()) is not None:
                 name_after(layer, image, "unlike")
+                MADE_FOR[layer] = run_inputs.layers[0][place]
         yield from self.curves.replace([layer for _, layer in layers])
         yield from self.curves.show()
-
-    def layers_over(self, image: Layer) -> list[Layer]:
-        return [own for own in self.curves if own in NAMED_AFTER and NAMED_AFTER[own][0]() is image]
 
     def on_failed(self, reason: str) -> None:
         super().on_failed(reason)

@@ -19,7 +19,7 @@ from ..inspection.ranking import Inspection
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from .choices import Choices
 from .debouncing import Debouncer
-from .inputs import OWN, PARTS, pixels_of
+from .inputs import MADE_FOR, OWN, PARTS, pixels_of
 from .layers import OwnLayers, add_unselected, brush_for, colormap_of, name_after, outline_layer
 from .overlap import common_words
 from .review_files import ReviewedImage, StackPlane
@@ -73,22 +73,23 @@ class ReviewLayers:
     def name(self) -> None:
         """Let the layers of outlines follow the names of the layers that were inspected."""
         for image, curves in enumerate(self.curves.by_image()):
+            self._lay_over(image)
             if (origin := self.origin(image)) is not None:
                 for role, layer in (("inspected", curves), ("without outline", self.unlisted_of(image))):
                     if layer is not None:
                         name_after(layer, origin, role)
 
+    def _lay_over(self, image: int) -> None:
+        """Let the layers of outlines lie over an inspected layer, or over its corrected copy."""
+        reviewed = self.images[image]
+        for layer in (*self.curves.by_image()[image : image + 1], self.unlisted_of(image)):
+            if layer is not None:
+                MADE_FOR[layer] = reviewed.ref if self.copy_of(image) is None else reviewed.copy or reviewed.ref
+
     def origin(self, image: int) -> Layer | None:
         """Return the layer of an image, after which its own layers are named; None for a consensus, or if deleted."""
         layer = None if self.images[image].is_consensus else self.images[image].ref()
         return layer if layer in self._choices.layers else None
-
-    def layers_over(self, layer: Layer) -> list[Layer]:
-        """Return the layers of outlines over an inspected layer, or over its corrected copy."""
-        here = [i for i, image in enumerate(self.images) if (self.copy_of(i) or image.ref()) is layer]
-        curves = self.curves.by_image()
-        found = [*(curves[i] for i in here), *(self.unlisted_of(i) for i in here)]
-        return [one for one in found if one is not None]
 
     # Copies.
 
@@ -123,7 +124,7 @@ class ReviewLayers:
         reviewed.copy, self.corrected[layer] = weakref.ref(layer), corrected
         if reviewed.is_consensus:  # a new label set, which replaces no annotator's
             self.proposals.add(layer)
-            self._choices.design.made.add(layer)
+            self._choices.design.opted_out.add(layer)
         for name in PIXEL_EVENTS:
             getattr(layer.events, name).connect(self._strokes.start)
         strokes = weakref.ref(self._strokes)
@@ -131,6 +132,7 @@ class ReviewLayers:
         add_unselected(layer, self._choices.layers)
         if (origin := self.origin(image)) is not None:
             name_after(layer, origin, self._role_of_copy(image))
+        self._lay_over(image)
         return layer
 
     def compare_in_place(self, image: int, copy: Labels) -> str:

@@ -14,9 +14,8 @@ from napari.utils import progress
 from qtpy.QtCore import QCoreApplication, QEventLoop, QTimer
 
 from .. import samples
+from ..comparison.display import LayerData
 from ..samples.pair import SamplePair
-
-LayerData = tuple[Any, dict[str, Any], str]
 
 _BESIDE, _BELOW = 1.04, 1.1  # offset of B, in widths or heights of A; below A, with room for a caption
 _POLL = 20  # ms

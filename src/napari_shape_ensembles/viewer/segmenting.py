@@ -41,7 +41,20 @@ from ..progress import Progress, as_part, each_block, report
 from ..words import account_of, counted
 from .choices import Choices
 from .debouncing import Debouncer
-from .inputs import OWN, Ref, Refs, Source, Sources, fingerprint, is_own, pixels_of, placement_of, source_of, trace
+from .inputs import (
+    MADE_FOR,
+    OWN,
+    Ref,
+    Refs,
+    Source,
+    Sources,
+    fingerprint,
+    is_own,
+    pixels_of,
+    placement_of,
+    source_of,
+    trace,
+)
 from .layers import MANY_LAYERS, add_unselected, batched, colormap_of, existing, name_after
 from .offered import ChosenLayer
 from .task import PIXEL_EVENTS, JobRunner, JobSteps, RunInputs, Task
@@ -102,7 +115,6 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._image_events: list[Any] = []  # connected
         self._previewed_recipe = choices.recipe
         self._to_hide: list[Ref] = []  # images that labels were made of
-        self._created_layers: weakref.WeakKeyDictionary[Layer, list[weakref.ref[Layer]]] = weakref.WeakKeyDictionary()
         self._previewed_samples: tuple[Refs, ...] = ()
         self._edit_events: list[Any] = []  # connected, of labels and shapes
         self._previewed_labels: list[str] = []  # and the fingerprints of these layers
@@ -414,6 +426,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         lines = self._lines[weakref.ref(image)] = Image(pixels, visible=shown, **look, **source.placement)
         name_after(lines, image, "preview")
         OWN.add(lines)
+        MADE_FOR[lines] = weakref.ref(image)
         add_unselected(lines, layers, None if image is self.image.chosen() else layers.index(image) + 1)
         return lines
 
@@ -453,15 +466,6 @@ class SegmentationTask(Task[list[Ensemble]]):
     def finish_removal(self) -> None:
         """Complete the removal of preview layers at once."""
         self._removal_runner.cancel()
-
-    def layers_over(self, image: Layer) -> list[Layer]:
-        """Return the layers over an image: labels and outlines made from it and not compared, and its preview."""
-        layers = self.choices.layers
-        made = existing(self._created_layers.get(image, ()), layers)
-        lines = self._lines.get(weakref.ref(image))
-        compared = list(itertools.chain(*self.choices.design.sides())) if made else []
-        own = [layer for layer in made if layer not in compared]
-        return own if lines is None or lines not in layers else [*own, lines]
 
     def _remove_lines(self, image: Ref) -> None:
         lines = self._lines.pop(image, None)
@@ -542,11 +546,9 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._remove_preview_layers()
         if self.is_preview_pending:  # cancelled with its layers: the message counts the outlines made
             self.is_preview_pending, self.preview = False, None
-        if (image := run_inputs.layers[0][0]()) is not None:
-            self._created_layers[image] = [weakref.ref(outcome.labels), weakref.ref(outcome.curves)]
         for layer in (outcome.labels, outcome.curves):
             yield None
-            self.choices.design.made.add(layer)
+            MADE_FOR[layer] = run_inputs.layers[0][0]
             add_unselected(layer, self.choices.layers)
         self._previewed_samples = self._samples()
         self.result, self.run_inputs = outcome.ensembles, run_inputs

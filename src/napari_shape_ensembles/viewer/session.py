@@ -59,9 +59,7 @@ class Session:
         self.referring = ReferenceTask(self.choices)
         self.design = self.choices.design
         self.design_work = DesignWork(self.choices, self.comparison.divisions)
-        self.image_cells = ImageCells(
-            self.comparison, self.segmentation, self.learning, self.inspection, self.referring, self.design
-        )
+        self.image_cells = ImageCells(self.comparison, self.segmentation, self.learning, self.inspection)
         for changed in (self.segmentation.layers_changed, self.choices.changed, self.comparison.changed):
             changed.connect(self._veil_curves, check_nargs=False)
         self._open_pages: list[object] = []  # an entry for each open page, see `attach`

@@ -70,6 +70,9 @@ def test_a_click_chooses_the_typical_outline_whose_line_is_clicked_else_the_fill
         qtbot.mouseClick(picture, Qt.MouseButton.LeftButton, pos=QPoint(x, y))
     assert chosen == [7, 5, 4, 7, 12]
     assert picture.row_at(QPointF(picture.width() / 2, picture.height() - 30)) is None
+    picture.show_typical([(7, 4, 5), (12, 10)], outlines, (None, None), ("one", "two"), "px")  # again
+    qtbot.keyClick(picture, Qt.Key.Key_Right)
+    assert chosen[-1] == 10
     usual = [outline.width for outline in picture.outlines]
     picture.mark(np.array([5]))
     changed = [outline for outline, before in zip(picture.outlines, usual, strict=True) if outline.width != before]

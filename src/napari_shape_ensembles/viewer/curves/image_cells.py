@@ -1,5 +1,7 @@
 """The grid cells of the images shown side by side, each with everything that lies over its image."""
 
+from itertools import chain
+
 from napari.layers import Layer
 
 from ...comparison.answer import names_of
@@ -8,14 +10,12 @@ from ...comparison.display import MARK
 from ...io.image_parts import WHOLE
 from ...palette import SIDE_COLORS
 from ..comparing import ComparisonTask
-from ..designing import DesignTable
 from ..inputs import PARTS, is_own
 from ..inspecting import InspectionTask
-from ..layers import NAMED_AFTER, CurveLayer
+from ..layers import NAMED_AFTER, CurveLayer, layers_over
 from ..learning import LearningTask
 from ..offered import sorted_by_name
 from ..overlap import are_disjoint, images_below
-from ..referring import ReferenceTask
 from ..segmenting import SegmentationTask
 from .side_by_side import Cell
 
@@ -29,16 +29,12 @@ class ImageCells:
         segmentation: SegmentationTask,
         learning: LearningTask,
         inspection: InspectionTask,
-        referring: ReferenceTask,
-        design: DesignTable,
     ) -> None:
-        self._comparison, self._choices, self._design = comparison, comparison.choices, design
-        self._segmentation, self._learning = segmentation, learning
-        self._inspection, self._group_images = inspection, comparison.group_images
-        self._referring = referring
+        self._comparison, self._choices = comparison, comparison.choices
+        self._design, self._group_images = comparison.design, comparison.group_images
         side_by_side = comparison.side_by_side
         side_by_side.follow(self.cells)
-        design.changed.connect(side_by_side.schedule_arrange)
+        self._design.changed.connect(side_by_side.schedule_arrange)
         for changed in (
             segmentation.layers_changed,
             self._group_images.changed,
@@ -116,9 +112,9 @@ class ImageCells:
         return found + [(side, layer, None) for side, own in sides for layer in own if layer not in known]
 
     def _layers_over(self, image: Layer) -> list[Layer]:
-        owners = self._segmentation, self._group_images, self._inspection.layers, self._referring
-        examples = [painted for annotated, painted in self._learning.examples() if annotated is image]
-        return [*(layer for owner in owners for layer in owner.layers_over(image)), *examples]
+        """Return the layers over an image, but not those that are compared, which have cells of their own."""
+        compared = {*chain(*self._design.sides())}
+        return [layer for layer in layers_over(image, self._choices.layers) if layer not in compared]
 
     def _parts_over(self, image: Layer | None) -> list[Layer]:
         """Return parts of an image of the result, as of selected outlines, which replace it in the next run."""

@@ -86,7 +86,8 @@ class AnswerPage(TaskPage):
             "and the result to a folder; of all groups",
         )
         self.numbers = Section("Numbers, curves, files", column(self.color_by.limit, results))
-        self.reference = ReferencePanel(self)
+        self.reference = ReferencePanel(self.viewer)
+        self.enclose(self.reference)
         self.of_reference = Section("Compare with a reference", self.reference)
         self.settings_form = Form(session.choices.settings, folded=("Advanced",))
         self.findings = self.verdict, self.verdict.tested, self.checks, results.table, results.tests, results.details
@@ -134,8 +135,7 @@ class AnswerPage(TaskPage):
         self.scroll.scroll_to(self.settings)
 
     def _show_reference(self) -> None:
-        """Unfold the reference, if there is one, and watch whether its result goes out of date."""
-        self.session.referring.activate()
+        """Unfold the reference, if there is one."""
         self.reference.show_state()
         if self.session.referring.reference is not None:
             self._ask_reference()

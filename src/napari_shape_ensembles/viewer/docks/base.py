@@ -14,7 +14,7 @@ from qtpy.QtCore import QEvent, Qt, Signal
 from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from ...progress import Progress
-from ..canvas_context import CanvasContext
+from ..canvas_context import CanvasContext, enclosing
 from ..choices import PLUGIN
 from ..close_confirmation import CloseConfirmation
 from ..debouncing import Debouncer
@@ -56,6 +56,10 @@ class Page(QWidget):
     def add_close_handler(self, action: Callable[[], object]) -> None:
         """Call a function, which must not refer to the page, when the page is closed or destroyed."""
         self._connection.close_handlers.append(action)
+
+    def enclose(self, page: "Page") -> None:
+        """Disconnect a page inside of this one together with it, also while hidden."""
+        self.add_close_handler(page._connection.disconnect)
 
     def request_page(self, title: str) -> None:
         """Ask the bench to show a page, or the form of the recipe or settings; in a window, the bench is opened."""
@@ -198,15 +202,16 @@ class TaskPage(Page):
             self.task.run()
 
     def _on_enter(self) -> None:
-        """Press the focused button, which may save or unfold something, or else run.
+        """Press the focused button, which may save or unfold something, or else run, maybe a page inside of this one.
 
         Not *Cancel*, which takes the focus from *Run*: a key pressed twice would cancel the run.
         """
         focused = QApplication.focusWidget()
-        if isinstance(focused, QPushButton) and focused is not self.cancel_button:
+        page = enclosing(focused, TaskPage) or self  # type: ignore[type-abstract]  # of any kind
+        if isinstance(focused, QPushButton) and focused is not page.cancel_button:
             focused.click()
         else:
-            self.run_by_key()
+            page.run_by_key()
 
     def run_by_key(self) -> None:
         """Handle Enter in a control other than a button."""

@@ -14,7 +14,7 @@ from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QDoubleSpinBox, QFormLayout, QWidget
 
 from ...io.calibration import Calibration, read_calibration
-from ..inputs import ACCEPTED, OWN, is_own, pixel_size_of, placement_of, unit_factors
+from ..inputs import ACCEPTED, MADE_FOR, OWN, is_own, pixel_size_of, placement_of, unit_factors
 from ..layer_choice import LayerChoice
 from ..layers import name_after
 from ..offered import PIXEL_SIZE_EVENTS, ChosenLayer
@@ -156,6 +156,7 @@ class PixelSize(QWidget):
         self.bar = Shapes(ndim=layer.ndim, edge_color="yellow", edge_width=1, **placement_of(layer))
         name_after(self.bar, layer, "scale bar")
         OWN.add(self.bar)  # so that it is not offered for comparison
+        MADE_FOR[self.bar] = self._measured
         self._layers.append(self.bar)
         self.bar.mode = "add_line"
         self.bar.events.data.connect(self._show_bar)

@@ -2,23 +2,30 @@
 
 from pathlib import Path
 
-from qtpy.QtWidgets import QFileDialog, QHeaderView, QProgressBar, QWidget
+from napari.components import ViewerModel
+from qtpy.QtWidgets import QFileDialog, QHeaderView
 
-from ...progress import Progress
 from ..dialogs import Dialogs
 from ..panels.plot_view import PlotView
 from ..panels.widgets import NarrowList, PickTable, WrappedLabel, button, column, menu_button, row
 from ..referring import COLUMNS
-from .base import Page
+from ..session import Session
+from .base import TaskPage
 
 
-class ReferencePanel(QWidget):
+class ReferencePanel(TaskPage):
     """Makes or opens a reference, judges images by it, and shows them as a ranked table and as dots."""
 
-    def __init__(self, page: Page) -> None:
-        super().__init__()
-        self._session = page.session
-        task = self.task = page.session.referring
+    def __init__(self, napari_viewer: ViewerModel) -> None:
+        task = self.referring = Session.of(napari_viewer).referring
+        super().__init__(
+            napari_viewer,
+            task,
+            "&Judge the other images",
+            run="Say of each image whether it is one more of the accepted kind",
+            run_again="Judge the images as they are now",
+        )
+        self.stale.button.setText("Run again")  # the page that this is a part of has a shortcut for its own
         self._drawn: object = None
         self.about = WrappedLabel()
         self.group = NarrowList("Group of images of the accepted kind")
@@ -27,13 +34,9 @@ class ReferencePanel(QWidget):
             "Make a reference of this group",
             "Trace the images of this group: each other image is then judged to be one more of them, or not",
         )
-        self.dialogs = Dialogs(self, page.session, task.message_posted.emit)
+        self.dialogs = Dialogs(self, self.session, task.message_posted.emit)
         self.files = menu_button("File", "Open or save a reference", self.dialogs.reference_entries())
-        self.judge = button("&Judge the other images", "Say of each image whether it is one more of the accepted kind")
         self.folder = button("Judge a folder …", "Judge all image and curve files in a folder")
-        self.cancel = button("Cancel", "Stop; results are kept")
-        self.progress = QProgressBar()
-        self.progress.setTextVisible(False)
         self.message, self.note, self.sentences = WrappedLabel(), WrappedLabel(), WrappedLabel()
         self.note.hide()
         self.table = PickTable(*COLUMNS)
@@ -47,57 +50,38 @@ class ReferencePanel(QWidget):
         self.view = PlotView()
         self.view.setMinimumHeight(220)
         self.view.setToolTip("One dot per image, of the reference and of those judged: size and roughness")
-        column(
-            self.about,
-            *(row(self.group), row(self.make), row(self.judge, self.cancel, grows=self.judge)),
-            row(self.folder, self.files, grows=self.folder),
-            *(self.message, self.progress, self.note, self.sentences, self.table, self.view),
-            page=self,
-        )
+        self.findings = self.sentences, self.table
+        buttons = self.buttons(), row(self.folder, self.files, grows=self.folder)
+        state = self.message, self.reason, self.step, self.progress, self.stale, self.note
+        column(self.about, row(self.group), row(self.make), *buttons, *state, *self.findings, self.view, page=self)
         group = self.group
         self.make.clicked.connect(lambda: task.make(group.currentText()))
-        self.judge.clicked.connect(task.run)
         self.folder.clicked.connect(self._ask_for_folder)
-        self.cancel.clicked.connect(task.cancel)
-        page.link(task.changed, self.show_state)
-        page.link(task.progressed, self._show_progress)
-        page.link(task.message_posted, self._show_note)
-        page.link(page.session.design.changed, self.show_state)
-        page.add_close_handler(task.deactivate)
+        self.link(task.message_posted, self._show_note)
+        self.link(self.session.design.changed, self.show_state)
+        self.attach()
 
     def _ask_for_folder(self) -> None:
         if folder := QFileDialog.getExistingDirectory(self, "Folder of images to judge"):
-            self.task.judge_folder(Path(folder))
-
-    def _show_progress(self, step: Progress) -> None:
-        self.progress.setMaximum(step.total)
-        self.progress.setValue(step.done)
-        self.message.show_text(f"{step.name} …")
+            self.referring.judge_folder(Path(folder))
 
     def _show_note(self, words: str, tooltip: str = "") -> None:
         self.note.show_text(words)
         self.note.setToolTip(tooltip)
 
-    def show_state(self) -> None:
+    def show_result(self) -> None:
         """Show the reference, what can be done, and the images judged."""
-        task, busy = self.task, self.task.busy
+        task, busy = self.referring, self.task.busy
         reference, judged = task.reference, task.result
         warnings = () if reference is None else reference.warnings
-        self.about.setText("\n".join([task.title or task.blocking_reason(), *(f"⚠ {one}" for one in warnings)]))
-        names = list(self._session.design.groups())
+        self.about.show_text("\n".join(filter(None, [task.title, *(f"⚠ {one}" for one in warnings)])))
+        names = list(self.session.design.groups())
         chosen = self.group.currentText()
         self.group.offer([(name, name) for name in names], chosen if chosen in names else next(iter(names), None))
         self.make.setEnabled(bool(names) and not busy)
-        reason = task.blocking_reason()
-        self.judge.setEnabled(not (busy or reason))
         self.folder.setEnabled(reference is not None and not busy)
-        self.cancel.setVisible(busy)
-        self.progress.setVisible(busy)
-        changed = [] if busy else task.changed_since()
-        stale = f"↻ Out of date: {', '.join(changed[:3])}." if changed else ""
-        blocked = reason if reference is not None else ""
-        self.message.show_text("" if busy else "\n".join(filter(None, (task.message, blocked, stale))))
-        for part in (self.sentences, self.table, self.view):
+        self.message.show_text("" if busy else task.message)
+        for part in (*self.findings, self.view):
             part.setVisible(judged is not None)
         if judged is not None and judged is not self._drawn:
             self._drawn = judged

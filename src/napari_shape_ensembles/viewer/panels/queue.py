@@ -5,7 +5,7 @@ from typing import Any
 
 from qtpy.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSignalBlocker, Qt
 from qtpy.QtGui import QKeySequence, QShortcut
-from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTableView, QWidget
+from qtpy.QtWidgets import QLineEdit, QTableView, QWidget
 
 from ...inspection.reviewing import FIXES
 from ...io.layouts import ending_of
@@ -21,9 +21,9 @@ from .widgets import (
     column,
     form,
     menu_button,
+    pick_rows,
     row,
     tip,
-    with_visible_check_boxes,
 )
 
 _ROLES = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.CheckStateRole)
@@ -61,18 +61,9 @@ class Queue(QWidget):
         super().__init__()
         self._task = task
         self.table = QTableView()
-        self.table.setTabKeyNavigation(False)  # Tab moves the focus out of the table
-        with_label_font(self.table, lines=2)
-        with_visible_check_boxes(self.table)
         self.model = QueueModel(task, self.table)
         self.table.setModel(self.model)
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.table.verticalHeader().hide()
-        header = self.table.horizontalHeader()
-        header.setResizeContentsPrecision(20)  # measure a few rows, not thousands
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(len(_HEADINGS) - 1, QHeaderView.ResizeMode.Stretch)
+        pick_rows(self.table, lines=2)
         self.table.setMinimumHeight(220)
         self.table.setAccessibleName("Labels, the most suspicious first")
         self.table.setToolTip(
@@ -146,7 +137,8 @@ class Queue(QWidget):
         if counts["corrected"] and changes != counts["corrected"]:  # a merge corrects two labels
             said[-1] += f" by {counted(changes, 'change')}"
         reviewed = sum(counts[mark] for mark in ("right", "wrong", "corrected"))
-        lines = [f"{reviewed} of {counts['all']} labels reviewed"]
+        listed = "labels and places without one" if (review.table["label"] < 0).any() else "labels"
+        lines = [f"{reviewed} of {counts['all']} {listed} reviewed"]
         self.progress.setText(": ".join([*lines, ", ".join(said)] if said else lines))
         if task.saved_as:
             self.progress.setText(f"{self.progress.text()}\n{task.saved_as}")

@@ -153,8 +153,9 @@ class TypicalOutlines(ShapeCanvas):
     ) -> None:
         """Show outlines of two named groups, the most typical of each first, and their means and bands."""
         reach = 1.05 * radius([curve for side in outlines for curve in side])
-        drawn, self._places, self._drawn, self.names, self._at = list[StyledOutline](), [], [], names, -1
-        self.rows = tuple(int(row) for side in rows for row in side)
+        drawn, self._places, self._drawn, self.names = list[StyledOutline](), [], [], names
+        before, self.rows = self.rows, tuple(int(row) for side in rows for row in side)
+        self._at = self._at if self.rows == before else -1  # the same are shown again when more is known of them
         for letter, right, side, mean in zip("AB", (-reach, reach), outlines, means, strict=True):
             placed = [curve + np.array([0, right]) for curve in side]
             self._places += placed

@@ -27,6 +27,7 @@ from qtpy.QtWidgets import (
     QStyleOptionViewItem,
     QStylePainter,
     QTabBar,
+    QTableView,
     QTableWidget,
     QTableWidgetItem,
     QTabWidget,
@@ -467,22 +468,28 @@ def with_visible_check_boxes(view: QAbstractItemView) -> None:
     view.setItemDelegate(_VisibleCheckBoxes(view))
 
 
+def pick_rows(table: QTableView, *, lines: int = 1) -> None:
+    """Let single rows of a table be selected, each of some lines; its last column takes the remaining width."""
+    with_label_font(table, lines=lines)
+    with_visible_check_boxes(table)
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+    table.setTabKeyNavigation(False)  # Tab moves the focus out of the table
+    table.verticalHeader().hide()
+    header = table.horizontalHeader()
+    header.setResizeContentsPrecision(_MEASURED_ROWS)
+    header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+    header.setSectionResizeMode(header.count() - 1, QHeaderView.ResizeMode.Stretch)
+
+
 class PickTable(QTableWidget):
     """A read-only text table with single-row selection; its last column takes the remaining width."""
 
     def __init__(self, *headings: str) -> None:
         super().__init__(0, len(headings))
-        with_label_font(self)
-        with_visible_check_boxes(self)
         self.setHorizontalHeaderLabels(headings)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setTabKeyNavigation(False)  # Tab moves the focus out of the table
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.verticalHeader().hide()
-        self.horizontalHeader().setResizeContentsPrecision(_MEASURED_ROWS)
-        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        self.horizontalHeader().setSectionResizeMode(len(headings) - 1, QHeaderView.ResizeMode.Stretch)
+        pick_rows(self)
 
     def show_rows(self, rows: Sequence[Sequence[str]]) -> None:
         """Replace the contents without emitting signals."""
