@@ -276,7 +276,7 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     own = own._replace(
         pixel=np.where(new, np.maximum(own.pixel, wanted.step), own.pixel), step=np.where(new, wanted.step, own.step)
     )
-    retraced = _coarser(wanted, own.along(axes)).any(axis=1)
+    retraced: Mask = np.asarray(_coarser(wanted, own.along(axes)).any(axis=1))
     if not (fewer | regridded | retraced).any():
         return ensemble
     kept = np.ones(len(ensemble), dtype=bool)
