@@ -272,6 +272,16 @@ def centers(curves):
     return Ensemble([curve[np.any(curve != np.roll(curve, 1, axis=0), axis=1)] for curve in found])
 
 
+def corners(curves):
+    """These outlines without what lies on straight lines between others, as OpenCV's CHAIN_APPROX_SIMPLE."""
+
+    def reduced(curve):
+        before, after = curve - np.roll(curve, 1, axis=0), np.roll(curve, -1, axis=0) - curve
+        return curve[np.any(before != after, axis=1)]
+
+    return Ensemble([reduced(curve) for curve in centers(curves).curves])
+
+
 def contours(curves):
     """Contours of masks, as scikit-image finds them."""
     return Ensemble([max(find_contours(rasterize([curve + 40], (80, 80)), 0.5), key=len)[:-1] for curve in curves])
@@ -287,6 +297,7 @@ ACQUISITIONS = {
     "labels, not smoothed": partial(labeled, smoothing=0.0),
     "whole pixels": rounded,
     "centers of pixels": centers,
+    "corners of centers": corners,
     "contours of masks": contours,
 }
 
