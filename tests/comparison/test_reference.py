@@ -16,8 +16,8 @@ from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 QUICK = Settings(landmarks=60)
 
 
-def image(rng, outlines=12, *, name="", roughness=0.05, size=10.0, **options):
-    forms = draw_forms(rng, outlines, roughness=roughness, waves=(8, 12), vertices=64)
+def image(rng, outlines=12, *, name="", roughness=0.05, size=10.0, vertices=64, **options):
+    forms = draw_forms(rng, outlines, roughness=roughness, waves=(8, 12), vertices=vertices)
     scales = draw_scales(rng, outlines, size=size, spread=0.2, elongation=1.3)
     return Ensemble(forms @ scales, name=name, **options)
 
@@ -348,6 +348,22 @@ def test_outlines_traced_by_another_recipe_are_not_judged():
     table = Reference(usual, QUICK).judge(image(rng, name="other", tracing={"outline_smoothing": 3.0}))
     assert table["differs"][0] is None
     assert "traced with outline_smoothing = 3.0, the reference with 1.0" in table["reason"][0]
+
+
+def test_outlines_acquired_in_another_way_are_not_judged():
+    """Of one law: those that were clicked or rounded to whole pixels would be called rougher, or smoother."""
+    rng = np.random.default_rng(19)
+    exact = [image(rng, size=20, vertices=320, name=f"{place}") for place in range(22)]
+    whole, clicked = (
+        [Ensemble([change(curve) for curve in one.curves], name=one.name) for one in exact]
+        for change in (np.round, lambda curve: curve[::16])
+    )
+    table = Reference(whole[:20], QUICK).judge([whole[20], clicked[21]])
+    assert table["differs"].notna().tolist() == [True, False]
+    assert table["reason"][1].startswith("its outlines were clicked by hand, those of the reference follow the bound")
+    table = Reference(clicked[:20], QUICK).judge([clicked[20], whole[21]])
+    assert table["differs"].notna().tolist() == [True, False]
+    assert table["reason"][1].startswith("its outlines follow the boundaries of pixels, those of the reference were")
 
 
 def test_pixels_of_another_size_are_brought_to_the_larger():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -21,7 +22,7 @@ from ..checks import whole
 from ..mmd.replicates import adjusted
 from ..mmd.sequential import martingale
 from ..outlines import Ensemble
-from ..outlines.precision import at_pixel_size
+from ..outlines.precision import at_pixel_size, way_of
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, over_blocks, report, reporting
@@ -328,6 +329,11 @@ class Reference(Saved):
         table["what"] = [self._what(row) for row in table.to_dict("records")]
         return table
 
+    @cached_property
+    def _ways(self) -> frozenset[str]:
+        """How the outlines of the reference were acquired."""
+        return frozenset(map(way_of, self.images))
+
     def _differs(self, p: float, of_form: float, of_scale: float) -> str:
         if p > self.significance:
             return "nothing"
@@ -347,7 +353,7 @@ class Reference(Saved):
     def _row(self, query: Ensemble, view: _View, note: str, measured: Measured) -> dict[str, Any]:
         """A row of `judge`, but for what depends on other images."""
         count = self._count(view, len(measured))
-        reason, remarks = acquisition(query, measured, self.images, self._measured(view), count)
+        reason, remarks = acquisition(query, measured, self.images, self._ways, self._measured(view), count)
         row: dict[str, Any] = {
             "outlines": len(measured),
             "drawn": count,

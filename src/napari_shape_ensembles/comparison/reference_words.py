@@ -1,6 +1,6 @@
 """What a reference says of an image: what is unusual, whether it can be judged, and all images of a folder in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from math import ceil, isfinite
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from ..outlines import Ensemble
 from ..outlines.ensemble import DIFFERS
-from ..words import counted, p_text
+from ..outlines.precision import way_of
+from ..words import counted, listed, p_text
 from .reference_measures import QUANTITIES, Measured, resolved
 
 if TYPE_CHECKING:
@@ -41,15 +42,24 @@ def what_differs(ratios: Mapping[str, float], unusual: Sequence[str]) -> str:
 
 
 def acquisition(
-    query: Ensemble, measured: Measured, images: Sequence[Ensemble], reference: Sequence[Measured], count: int
+    query: Ensemble,
+    measured: Measured,
+    images: Sequence[Ensemble],
+    ways: Set[str],
+    reference: Sequence[Measured],
+    count: int,
 ) -> tuple[str, list[str]]:
     """Whether the way in which outlines were made lets an image be judged.
 
     Parameters
     ----------
     query, measured : Ensemble, Measured
-    images, reference : sequences of Ensemble and of Measured
-        Of the reference, at one pixel size with the query.
+    images : sequence of Ensemble
+        Of the reference.
+    ways : set of str
+        How their outlines were acquired.
+    reference : sequence of Measured
+        The same, at one pixel size with the query.
     count : int
         Number of outlines drawn from each image.
 
@@ -68,7 +78,7 @@ def acquisition(
     if not count:
         left_out = "; ".join(f"{number} {why}" for why, number in query.dropped.items())
         return "it has no usable outline" + (f" ({left_out})" if left_out else ""), []
-    reason, remarks = _tracing(query, images), []
+    reason, remarks = _tracing(query, images) or _acquired_otherwise(query, ways), []
     if same := [one.name for one, its in zip(images, reference, strict=True) if _is_same(its, measured)]:
         remarks.append(f"it has the outlines of {same[0]}, which is in the reference: see how that ranks there")
     if count < _FEW_OUTLINES:
@@ -115,6 +125,13 @@ def _tracing(query: Ensemble, images: Sequence[Ensemble]) -> str:
         if name not in _OF_PIXELS and usual and value not in usual and DIFFERS not in (value, *usual):
             return f"it was traced with {name} = {value}, the reference with {usual[0]}: trace it by the same recipe"
     return ""
+
+
+def _acquired_otherwise(query: Ensemble, ways: Set[str]) -> str:
+    """Say how the outlines of an image were acquired, if that is known and those of the reference were otherwise."""
+    if not (way := way_of(query)) or way in ways or "" in ways:
+        return ""
+    return f"its outlines {way}, those of the reference {listed(sorted(ways))}: make both in the same way"
 
 
 def folder_sentences(table: "pd.DataFrame", significance: float) -> list[str]:

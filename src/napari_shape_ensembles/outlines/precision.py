@@ -173,6 +173,31 @@ def precision_of(ensemble: Ensemble) -> Precision:
     )
 
 
+def way_of(ensemble: Ensemble) -> str:
+    """How most outlines of an ensemble were acquired, in words that follow "its outlines"; empty if unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Ensemble, extract_curves
+    >>> from napari_shape_ensembles.outlines.precision import way_of
+    >>> u = 2 * np.pi * np.arange(300) / 300
+    >>> circle = 20 * np.stack([np.cos(u), np.sin(u)], axis=1)
+    >>> [way_of(Ensemble([curve])) for curve in (circle[::15], np.round(circle), circle)]
+    ['were clicked by hand', 'follow the boundaries of pixels', '']
+    >>> rows, columns = np.indices((50, 50))
+    >>> way_of(extract_curves(np.hypot(rows - 25, columns - 25) < 20))
+    'were traced from pixels and smoothed'
+    """
+    own = precision_of(ensemble)
+    ways = {
+        "were clicked by hand": np.isfinite(own.vertices),
+        "were traced from pixels and smoothed": own.smoothing.any(axis=1),
+        "follow the boundaries of pixels": own.edge > 0,
+    }
+    return next((way for way, rows in ways.items() if len(ensemble) and rows.mean() > 0.5), "")
+
+
 def pixels_of(ensemble: Ensemble) -> Real:
     """Height and width of the pixel that each outline was traced from, (N, 2); 0 if unknown."""
     if set(PIXEL_COLUMNS) <= set(ensemble.metadata.columns):
