@@ -258,7 +258,8 @@ def command(
             print(settings_help(settings))
         raise typer.Exit
 
-    help_all = typer.Option("--help-all", is_eager=True, callback=show_all, help="Show all options and settings.")
+    what = "options and settings" if settings else "options"
+    help_all = typer.Option("--help-all", is_eager=True, callback=show_all, help=f"Show all {what}.")
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         def run(*, debug: bool, help_all: bool, **given: Any) -> None:

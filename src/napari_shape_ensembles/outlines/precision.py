@@ -67,6 +67,8 @@ _RARE_TURNS = 0.05
 _ROUNDED_WEIGHT = 0.65
 # Polygons of at least so many times the vertices wanted are reduced to vertices spaced like those of others.
 _MANY = 1.8
+# Polygons of an image whose spacings are used, at most.
+_MOST_SPACINGS = 200
 # Points of a spline between two vertices of a polygon.
 _PER_EDGE = 12
 # What the record of tracing holds of outlines that were traced again.
@@ -468,9 +470,10 @@ def _nearest(curve: Real, polygon: Real) -> Real:
 def spacings_of(ensemble: Ensemble, own: Precision) -> list[Real]:
     """Where the vertices of polygons clicked by hand lie along them, as shares of their lengths.
 
-    They start at the vertex farthest from the middle, and go along the farther side first.
+    They start at the vertex farthest from the middle, and go along the farther side first. Of many polygons some.
     """
-    found = [_from_farthest(ensemble.curves[row]) for row in np.flatnonzero(np.isfinite(own.vertices))]
+    rows = np.flatnonzero(np.isfinite(own.vertices))
+    found = [_from_farthest(ensemble.curves[row]) for row in rows[:: 1 + len(rows) // _MOST_SPACINGS]]
     return [np.cumsum([0, *lengths[:-1]]) / lengths.sum() for _, lengths in found]
 
 
