@@ -392,6 +392,16 @@ def test_errors_of_pixels_on_smooth_outlines_are_those_of_the_coarser_side_in_al
     assert abs(waves(brought) / waves(coarse) - 1).max() < 0.25
 
 
+def test_exact_outlines_among_those_of_equal_pixels_are_smoothed():
+    """A circle loses half the variance over the radius, also where pixels are alike and only smoothing is not."""
+    forms = circles(40, 400)
+    exact = Ensemble([20 * curve / np.hypot(*curve.T)[:, None] for curve in forms[:2]])
+    groups = [[labeled(forms, smoothing=2.0)], [rounded(forms[2:]), exact]]
+    _, (_, (_, smoothed)), _ = at_one_precision(groups)
+    for curve in smoothed.curves:
+        assert np.hypot(*(curve - curve.mean(axis=0)).T).mean() == pytest.approx(20 - 2**2 / 40, abs=0.03)
+
+
 def test_rectangles_along_the_pixels_stay_symmetric_and_of_one_form():
     """On straight edges along rows and columns pixels make no waves, neither real nor simulated ones."""
     rng, corners = np.random.default_rng(0), np.array([(-1, -1), (-1, 1), (1, 1), (1, -1)])

@@ -568,6 +568,8 @@ def _simulated(
     """
     coarse = np.maximum(wanted, own)
     added = np.where(wanted > _TOLERANCE * own, coarse**3 - own**3, 0)
+    # What is only smoothed needs no particular pixels.
+    coarse = np.where(coarse.any(axis=1, keepdims=True), coarse, lacking)
     coarse = np.maximum(coarse, coarse.max(axis=1, keepdims=True) / 4)
     lacking = np.maximum(lacking, _LEAST_SMOOTHING * np.maximum(np.cbrt(added), coarse.max(axis=1, keepdims=True) / 4))
     sharper = np.sqrt(1 + np.mean((smoothing / lacking) ** 2, axis=1))
