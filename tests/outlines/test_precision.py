@@ -302,6 +302,17 @@ ACQUISITIONS = {
 }
 
 
+@pytest.mark.parametrize("offset", [0.0, 0.3, 0.5])
+def test_outermost_pixels_are_compared_as_the_masks_they_belong_to(offset):
+    """Wherever the centers of pixels are: at integers, or halfway between them."""
+    curves = circles(30, 400)
+    chains = Ensemble([curve + offset for curve in centers(curves).curves])
+    _, (_, (brought,)), _ = at_one_precision([[labeled(circles(30, 400, seed=1))], [chains]])
+    expected = labeled(curves).features["area"]
+    np.testing.assert_allclose(brought.features["area"], expected, rtol=1e-3)
+    assert (chains.features["area"] < 0.97 * expected).all()
+
+
 @pytest.mark.parametrize("pair", list(itertools.combinations(ACQUISITIONS, 2)), ids=" and ".join)
 def test_outlines_of_one_form_acquired_in_two_ways_do_not_differ(pair):
     """Pixels lead to other errors than clicks, and following their boundaries to others than rounding does."""

@@ -316,11 +316,8 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     # Vertices on whole pixels are a mask, which is traced with its own pixels first: steps would beat with others.
     edges = retraced & own.pixel.all(axis=1) & ~own.smoothing.any(axis=1)
     rows = np.flatnonzero(edges)
-    # Their pixels lie on the grid of the vertices, wherever that is in the image: on its points, or between them.
     for row in np.flatnonzero(edges & ~regridded):
-        beside = curves[row][0] / own.pixel[row]
-        beside -= np.rint(beside)
-        corners[row] = np.where(np.abs(beside) < 0.5 - _GRID_ERROR, beside, 0) * own.pixel[row]
+        corners[row] = _center_beside(curves[row] / own.pixel[row]) * own.pixel[row]
     masks = [curves[row] - corners[row] for row in rows]
     turns = np.median([_turns(mask / side) for mask, side in zip(masks, own.pixel[rows], strict=True)] or [np.nan])
     masks = traced_again(masks, own.pixel[rows], np.ones(2), error=_GRID_ERROR, turns=turns)
@@ -523,6 +520,18 @@ def _from_farthest(curve: Real) -> tuple[Real, Real]:
     if np.sum(away * side * (lengths + np.roll(lengths, 1))) < 0:
         return np.concatenate([curve[:1], curve[:0:-1]]), lengths[::-1]
     return curve, lengths
+
+
+def _center_beside(curve: Real) -> Real:
+    """Center of the pixel at the origin (2,), for an outline in pixels whose vertices are on their grid.
+
+    They are on centers, wherever these are in the image, or halfway between integers: beside the edges of pixels if the
+    outline follows these along rows and columns only.
+    """
+    beside = curve[0] - np.rint(curve[0])
+    alike = np.abs(curve - curve[0] - np.rint(curve - curve[0])).max() < _GRID_ERROR
+    oblique = (np.abs(np.roll(curve, -1, axis=0) - curve).min(axis=1) > _GRID_ERROR).any()
+    return np.where((alike and oblique) | (np.abs(beside) < 0.5 - _GRID_ERROR), beside, 0)
 
 
 def _turns(curve: Real) -> float:
