@@ -330,6 +330,20 @@ def test_clicked_polygons_show_other_forms_than_labels():
     assert compare(labeled(smooth), clicked(lobed, 20, 30), QUICK).undulation.rejected
 
 
+def test_outlines_reduced_to_vertices_like_clicked_ones_are_about_as_long():
+    """Clicks at any place of an outline rarely hit its ends."""
+    rng = np.random.default_rng(0)
+    forms = [np.roll(curve * [3, 1], rng.integers(400), axis=0) for curve in circles(300, 400)]
+
+    def mean_length(curves):
+        return np.mean([np.ptp(curve, axis=0)[0] for curve in curves])
+
+    polygons = clicked(forms, 9, 12)
+    _, (_, (reduced,)), _ = at_one_precision([[polygons], [Ensemble(forms)]])
+    assert mean_length(polygons.curves) < 0.985 * mean_length(forms)
+    assert mean_length(reduced.curves) == pytest.approx(mean_length(polygons.curves), rel=0.008)
+
+
 def test_outlines_reduced_to_vertices_like_clicked_ones_do_not_depend_on_start_and_direction():
     curves = circles(30, 400)
     curves += [curve + 100 for curve in curves]  # equal ones stay equal
@@ -508,12 +522,12 @@ def test_outlines_are_shown_and_saved_as_they_were_given(tmp_path):
 
 def test_outlines_that_become_alike_are_no_duplicates():
     """Twins that differ in those vertices only by which they are denser than outlines of the other side."""
-    fine, twins = circles(12, 100), []
-    for curve in fine:
-        away = curve - curve.mean(axis=0)
-        between = (np.arange(100) - np.square(away).sum(axis=1).argmax()) % 2 == 1
-        twins.append(curve - 0.01 * between[:, None] * away)
-    result = compare(Ensemble([*fine, *twins]), Ensemble(circles(24, 50, seed=1)), QUICK)
+    fine, coarse, twins = Ensemble(circles(12, 58)), Ensemble(circles(24, 44, seed=1)), []
+    _, ((reduced,), _), _ = at_one_precision([[fine], [coarse]])
+    for curve, kept in zip(fine.curves, reduced.curves, strict=True):
+        between = ~np.isin(curve, kept).all(axis=1)
+        twins.append(curve - 0.01 * between[:, None] * (curve - curve.mean(axis=0)))
+    result = compare(Ensemble([*fine.curves, *twins]), coarse, QUICK)
     assert [finding.check for finding in quality(*result.compared).serious] == ["duplicates"]
     assert result.withheld == ""
 

@@ -69,6 +69,9 @@ _ROUNDED_WEIGHT = 0.65
 _MANY = 1.8
 # Polygons of an image whose spacings are used, at most.
 _MOST_SPACINGS = 200
+# Clicks rarely hit the farthest point of an outline, which would make it longer: multiples of this share of a gap, all
+# different and evenly spread modulo 1, are between that point and the nearest click.
+_GOLDEN = (5**0.5 - 1) / 2
 # Points of a spline between two vertices of a polygon.
 _PER_EDGE = 12
 # What the record of tracing holds of outlines that were traced again.
@@ -347,7 +350,8 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     for index in np.flatnonzero(kept & spaced):
         away = np.abs(lengths - int(wanted.vertices[index]))
         alike = np.flatnonzero(away == away.min())
-        curves[index] = _spaced(curves[index], spacings[alike[order[index] % len(alike)]])
+        start = 0 if drawn[index] else order[index] * _GOLDEN % 1 - 0.5
+        curves[index] = _spaced(curves[index], spacings[alike[order[index] % len(alike)]], start)
         curves[index], _ = _rounded(curves[index], own.step[index], wanted.step[index])
     dropped = ensemble.dropped
     if not kept.all():
@@ -499,12 +503,14 @@ def spacings_of(ensemble: Ensemble, own: Precision) -> list[Real]:
     return [np.cumsum([0, *lengths[:-1]]) / lengths.sum() for _, lengths in found]
 
 
-def _spaced(curve: Real, places: Real) -> Real:
+def _spaced(curve: Real, places: Real, start: float) -> Real:
     """Vertices of a curve nearest to places along it, as `spacings_of` returns them.
 
+    The first is up to half of a gap (`start` -0.5 to 0.5) before or after the vertex farthest from the middle of all.
     Of two equally near ones the one farther from the middle, so that the direction of traversal does not matter.
     """
     curve, lengths = _from_farthest(curve)
+    places = places + start * (places[1] if start > 0 else 1 - places[-1])
     apart = np.abs(((np.cumsum(lengths) - lengths) / lengths.sum())[:, None] - places)
     away = np.square(curve - curve.mean(axis=0)).sum(axis=1)
     farther = away[:, None] / away.max() * 0.1**_DIGITS
