@@ -288,17 +288,18 @@ def estimate_rows(comparison: Comparison) -> list[tuple[str, ...]]:
 
 
 def empty_cells(comparison: Comparison) -> list[str]:
-    """Say why cells of the table of estimates are empty, without the area, which is tested as the size."""
+    """Say why cells of the table of estimates are empty.
+
+    Except those of quantities that were not tested, as `caveats` say, and of the area, which is tested as the size.
+    """
     c, reasons = comparison, dict[str, list[str]]()
     few, units = min(c.unit_counts), "outlines" if c.permuted == "curves" else c.permuted
     left_out = {**c.undulation.left_out, **c.scale.left_out}
     for row in estimate_rows(c):
         name, value, p = row[0], row[1], row[3]
-        if name == "area" or "–" not in (value, p):
+        if name == "area" or name in left_out or "–" not in (value, p):
             continue
-        if name in left_out:
-            why = left_out[name]
-        elif name == "direction of elongation" and c.decided_by == SMALL_SAMPLE:
+        if name == "direction of elongation" and c.decided_by == SMALL_SAMPLE:
             why = "not a part of the small-sample test"
         elif value == "–" and few < (MIN_UNITS if name in _WHAT_IS else 2):
             why = f"too few {units} for an interval"
