@@ -181,8 +181,9 @@ def main() -> None:
                 sides.append([acquire(stretched(rng, curves, by) if by != 1 else curves) for curves in drawn])
             # Images of unequal extent: the correction of the border would leave few of the larger outlines.
             found = compare(*sides, Settings(border_correction=False, seed=number), overrule=True)
-            of_form = found.undulation
-            rejected += of_form.rejected, found.scale.rejected, of_form.p_value <= 0.01, "roughness" not in of_form.parts
+            form_test = found.undulation
+            at_01, untested = form_test.p_value <= 0.01, "roughness" not in form_test.parts
+            rejected += form_test.rejected, found.scale.rejected, at_01, untested
         cell = f"{form}, {door}, {across}, {roughness:g}"
         printed(cell=cell, draws=options.draws, form=share(rejected[0], options.draws, 3), rejected=rejected.tolist())
 
