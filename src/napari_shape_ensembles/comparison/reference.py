@@ -22,7 +22,8 @@ from ..checks import whole
 from ..mmd.replicates import adjusted
 from ..mmd.sequential import martingale
 from ..outlines import Ensemble
-from ..outlines.precision import at_pixel_size, way_of
+from ..outlines.acquisition import at_pixel_size
+from ..outlines.precision import way_of
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, over_blocks, report, reporting
