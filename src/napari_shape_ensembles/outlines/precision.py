@@ -29,6 +29,9 @@ _MIN_TRACED_VERTICES, MIN_CLICKED_VERTICES = 60, 8
 # Vertices closer than this many steps of their grid follow the boundary of pixels, as do polygons with this share of
 # their edges along rows, columns and diagonals.
 _MAX_CHAIN_SPACING, _MIN_ALIGNED = 1.5, 0.95
+# Smoothing of outlines that follow pixels and of others, in pixels: with that of tracing, 1, one of 13 images of nearly
+# smooth outlines on whole pixels is unlike a reference of traced ones, with this one of 25, as of traced ones.
+_OVER_CORNERS = 1.5
 # Pixels across an outline beyond which they hold all waves that are tested, and below which a grid is none.
 _MAX_ACROSS, _MIN_ACROSS = 310.0, 4.0
 # A grid is found where there are so many different coordinates, all multiples of a step but for this share of it.
@@ -176,29 +179,88 @@ def precision_of(ensemble: Ensemble) -> Precision:
     )
 
 
-def way_of(ensemble: Ensemble) -> str:
-    """How most outlines of an ensemble were acquired, in words that follow "its outlines"; empty if unknown.
+class Acquisition(NamedTuple):
+    """How most outlines of an image were acquired, as in `Precision`, in the unit of the ensemble."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from napari_shape_ensembles import Ensemble, extract_curves
-    >>> from napari_shape_ensembles.outlines.precision import way_of
-    >>> u = 2 * np.pi * np.arange(300) / 300
-    >>> circle = 20 * np.stack([np.cos(u), np.sin(u)], axis=1)
-    >>> [way_of(Ensemble([curve])) for curve in (circle[::15], np.round(circle), circle)]
-    ['were clicked by hand', 'follow the boundaries of pixels', '']
-    >>> rows, columns = np.indices((50, 50))
-    >>> way_of(extract_curves(np.hypot(rows - 25, columns - 25) < 20))
-    'were traced from pixels and smoothed'
+    pixel: tuple[float, float] = (0.0, 0.0)
+    smoothing: tuple[float, float] = (0.0, 0.0)
+    step: tuple[float, float] = (0.0, 0.0)
+    vertices: float = np.inf
+    edge: float = 0.0
+
+    @classmethod
+    def of(cls, ensemble: Ensemble) -> Acquisition:
+        """Medians over the outlines of an ensemble."""
+        if not len(ensemble):
+            return cls()
+        own = precision_of(ensemble)
+        pixel, smoothing, step = (_pair(np.median(of, axis=0)) for of in (own.pixel, own.smoothing, own.step))
+        return cls(pixel, smoothing, step, float(np.median(own.vertices)), float(np.median(own.edge)))
+
+    @classmethod
+    def coarsest(cls, acquired: Sequence[Acquisition]) -> Acquisition:
+        """The one to which outlines that were acquired in several ways can be brought."""
+        pixel, smoothing, step = np.max([[one.pixel, one.smoothing, one.step] for one in acquired], axis=0)
+        edges = [one.edge for one in acquired]
+        if max(edges) > _TOLERANCE * min(edges):
+            # Ways around the corners of pixels differ; smoothed, they are alike.
+            smoothing = np.maximum(smoothing, _OVER_CORNERS * pixel)
+        return cls(_pair(pixel), _pair(smoothing), _pair(step), min(one.vertices for one in acquired), min(edges))
+
+    def has_sides_of(self, others: Sequence[Acquisition]) -> bool:
+        """Whether its pixels, if any, are as wide as high as those of others."""
+        ratios = [one.pixel[0] / one.pixel[1] for one in others if all(one.pixel)]
+        if not all(self.pixel) or not ratios:
+            return True
+        return any(1 / _TOLERANCE <= self.pixel[0] / self.pixel[1] / one <= _TOLERANCE for one in ratios)
+
+    def is_among(self, others: Sequence[Acquisition]) -> bool:
+        """Whether it is one of others, or between them."""
+        every = (self, *others)
+        numbers = ([*one.pixel, *one.smoothing, *one.step, 1 / one.vertices, one.edge] for one in every)
+        return all(
+            min(usual) / _TOLERANCE <= own <= _TOLERANCE * max(usual) for own, *usual in zip(*numbers, strict=True)
+        )
+
+
+def _pair(sides: Real) -> tuple[float, float]:
+    return float(sides[0]), float(sides[1])
+
+
+def acquired_as(ensemble: Ensemble, wanted: Acquisition, polygons: Sequence[Ensemble]) -> Ensemble:
+    """Return outlines as they would have been acquired in a coarser way; the ensemble itself if none changes.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    wanted : Acquisition
+    polygons : sequence of Ensemble
+        Where `wanted` has few vertices, outlines get as many as the polygon of their rank of size, spaced like these.
     """
+    if any(wanted.pixel):
+        ensemble = without_small(ensemble, wanted.pixel)
     own = precision_of(ensemble)
-    ways = {
-        "were clicked by hand": np.isfinite(own.vertices),
-        "were traced from pixels and smoothed": own.smoothing.any(axis=1),
-        "follow the boundaries of pixels": own.edge > 0,
-    }
-    return next((way for way, rows in ways.items() if len(ensemble) and rows.mean() > 0.5), "")
+    size, spacings, vertices = own.size[:, None], [], np.full(len(ensemble), np.inf)
+    if np.isfinite(wanted.vertices):
+        known = [precision_of(image) for image in polygons]
+        for image, of in zip(polygons, known, strict=True):
+            spacings += spacings_of(image, of)
+        sizes, counts = (np.concatenate([getattr(of, name) for of in known]) for name in ("size", "vertices"))
+        clicked = np.isfinite(counts)
+        counts = counts[clicked][np.argsort(sizes[clicked], kind="stable")]
+        rank = (np.argsort(np.argsort(own.size, kind="stable")) + 0.5) / max(len(ensemble), 1)
+        vertices = counts[(rank * len(counts)).astype(np.intp)]
+    pixel, step = (
+        np.where(size < _MAX_ACROSS * np.array(side), np.array(side), 0) for side in (wanted.pixel, wanted.step)
+    )
+    target = Precision(own.size, pixel / size, np.array(wanted.smoothing) / size, step, vertices, own.edge)
+    found = acquired_at(ensemble, own, target, size[..., None] * np.eye(2), spacings)
+    if found is ensemble or not any(wanted.pixel):
+        return found
+    metadata = found.metadata.drop(columns=list(PIXEL_COLUMNS), errors="ignore")
+    sigma = {"outline_smoothing": wanted.smoothing[0] / wanted.pixel[0], "smoothing_unit": "pixel"}
+    more: dict[str, Any] = {"pixel_size": wanted.pixel, "metadata": metadata, "tracing": found.tracing | sigma}
+    return found.derived(found.curves, **more)
 
 
 def pixels_of(ensemble: Ensemble) -> Real:
