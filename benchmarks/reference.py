@@ -378,8 +378,10 @@ def acquired(args):
                 flagged = (reference.judge(own)["p"] <= LEVEL + 1e-9).to_numpy()
                 hits[way, f"one more{name}"].append(flagged[:5].mean())
                 hits[way, f"rougher{name}"].append(flagged[5:].mean())
-    names = ("one more", "one more, equal", "rougher", "rougher, equal")
-    return [printed(acquired=way, **{name: round(float(np.mean(hits[way, name])), 3) for name in names}) for way in WAYS]
+    rows = {way: {} for way in WAYS}
+    for (way, name), shares in hits.items():
+        rows[way][name] = round(float(np.mean(shares)), 3)
+    return [printed(acquired=way, **cells) for way, cells in rows.items()]
 
 
 def cost(args):

@@ -60,6 +60,8 @@ EQUIVALENT = (
     ("5 of 40 and 15 of 5", (5, 40), (15, 5)),
     ("6 of 5 and 6 of 40", (6, 5), (6, 40)),
 )
+# Replicates, and outlines in each, of both groups, whose power is compared with that of Welch's test.
+UNEQUAL = ((5, 3, 15, 30), (5, 30, 15, 3), (6, 4, 6, 40), (4, 5, 12, 22), (4, 40, 12, 4))
 # File of the counts, and its columns.
 KEPT: dict = {"out": None, "what": "", "seed": 1}
 # Tables with a difference.
@@ -287,7 +289,7 @@ def given(designs, only):
 
 
 def small(designs, only):
-    """Läuter's test for replicates that are not Gaussian or of unequal size: 3 and 3, 4 and 4, 15 and 15.
+    """Läuter's test for replicates that are not Gaussian or of unequal size, where this test decides.
 
     With `--only` and a design of `levels`, for Gaussian replicates of that design.
     """
@@ -308,7 +310,9 @@ def small(designs, only):
         "unequal numbers 5 to 45": {"unequal": True},
         "5 against 45 outlines": {"unequal": "sides"},
     }
-    every = {f"{m} and {m}, {name}": (m, options) for m in (3, 4, 15) for name, options in kinds.items()}
+    every = {f"{m} and {m}, {name}": (m, options) for m in (3, 4) for name, options in kinds.items()}
+    every["3 and 3, two values"] = 3, {"draw": lambda rng, size: rng.choice([-1.0, 1.0], size)}
+    every["15 and 15, 5 against 45 outlines"] = 15, kinds["5 against 45 outlines"]
     for cell, icc in cells(cell for cell in every if cell.endswith(f", {only}" if only else "")):
         m, options = every[cell]
         print_row(cell, icc, {"small sample": small_p_values(designs, m, cell, icc, options)}, 0)
@@ -370,8 +374,8 @@ def drawn_again():
 def power(designs, only):
     """Power for a shift of one component, and of all four, compared with the oracle's t-test of the first.
 
-    With unequal numbers of outlines, of one of two components, of which one, the size, varies twice as much between
-    replicates, compared with Welch's test of the shifted one.
+    With unequal numbers of outlines, of the second of two components, of which the first varies twice as much between
+    replicates, compared with Welch's test of the second.
     """
     for m, shift in ((3, 1.0), (6, 0.6), (12, 0.4)):
         group = np.arange(2 * m) >= m
@@ -385,21 +389,19 @@ def power(designs, only):
                 oracle = stats.ttest_ind(means[group], means[~group]).pvalue
                 found.append((*tested(points, replicate, Hypothesis(group), None, seed)[:2], oracle))
             print_row(cell, 0.1, dict(zip(("permuted", "small sample", "oracle"), np.transpose(found), strict=True)), 0)
-    for m, outlines, n, others in ((5, 3, 15, 30), (5, 30, 15, 3), (6, 4, 20, 12), (6, 4, 6, 40)):
+    for m, outlines, n, others in UNEQUAL:
         counts, group = np.repeat([outlines, others], [m, n]), np.arange(m + n) >= m
-        for shifted in (0, 1):
-            cell = f"{m} of {outlines} and {n} of {others}: {('size', 'elongation')[shifted]}"
-            if is_kept(cell, 0.1):
-                continue
-            rng, found = stream(cell, 0.1), []
-            variances = np.array([4, 1]) / 9 + 1 / counts[:, None]
-            error = np.sqrt(sum(variances[group == one].mean(axis=0)[shifted] / np.sum(group == one) for one in (0, 1)))
-            for _ in range(designs):
-                means = rng.normal(size=(m + n, 2)) * np.sqrt(variances)
-                means[group, shifted] += 3.6 * error
-                oracle = stats.ttest_ind(means[group, shifted], means[~group, shifted], equal_var=False).pvalue
-                found.append((small_sample_test(means, np.ones(2), Hypothesis(group), counts).p_value, oracle))
-            print_row(cell, 0.1, dict(zip(("small sample", "oracle"), np.transpose(found), strict=True)), 0)
+        if is_kept(cell := f"{m} of {outlines} and {n} of {others}: elongation", 0.1):
+            continue
+        rng, found = stream(cell, 0.1), []
+        variances = np.array([4, 1]) / 9 + 1 / counts[:, None]
+        error = np.sqrt(sum(variances[group == one, 1].mean() / np.sum(group == one) for one in (0, 1)))
+        for _ in range(designs):
+            means = rng.normal(size=(m + n, 2)) * np.sqrt(variances)
+            means[group, 1] += 3.6 * error
+            oracle = stats.ttest_ind(means[group, 1], means[~group, 1], equal_var=False).pvalue
+            found.append((small_sample_test(means, np.ones(2), Hypothesis(group), counts).p_value, oracle))
+        print_row(cell, 0.1, dict(zip(("small sample", "oracle"), np.transpose(found), strict=True)), 0)
 
 
 def family(designs, only):

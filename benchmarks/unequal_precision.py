@@ -71,8 +71,8 @@ TRENDS = (
 )
 # Number of blocks, each with these groups.
 BLOCKED = ((4, ((1, 3), (1, 30))), (8, ((1, 3), (1, 40))), (3, ((2, 4), (2, 40))), (2, ((4, 3), (4, 30))))
-# Few replicates of few and of many outlines, in equal numbers, where the weights are estimated worst.
-FEW = (((4, 5), (4, 45)), ((5, 5), (5, 45)), ((6, 5), (6, 45)))
+# Few replicates of few and of many outlines, where the weights are estimated worst.
+FEW = (((4, 5), (4, 45)), ((5, 5), (5, 45)), ((6, 5), (6, 45)), ((4, 5), (12, 22)), ((4, 40), (12, 4)))
 KINDS = ("Gaussian", "shared", "skewed", "deviant")
 
 

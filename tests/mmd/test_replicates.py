@@ -473,6 +473,21 @@ def test_skewed_means_of_few_points_in_blocks_differ_from_those_of_many_at_nearl
     assert rejected / 2500 < 0.04
 
 
+@pytest.mark.parametrize(
+    ("m", "n", "of_a", "of_b", "share"),
+    [(4, 12, 5, 22, 1.05), (3, 6, 5, 50, 1.1), (5, 15, 3, 30, 1.05), (4, 12, 40, 4, 0.7)],
+)
+def test_one_of_two_quantities_of_unequally_precise_replicates_is_found_as_by_welchs_test(m, n, of_a, of_b, share):
+    """If p-values are at least half those of Welch's test, the first three are found 0.92 to 0.94 times as often."""
+    rng, counts, second = np.random.default_rng(3), np.repeat([of_a, of_b], [m, n]), np.arange(m + n) >= m
+    error, found, welch = np.sqrt(1 / of_a / m + 1 / of_b / n), 0, 0
+    for _ in range(600):
+        means = rng.normal(size=(m + n, 2)) / np.sqrt(counts)[:, None] + second[:, None] * [0, 3.3 * error]
+        found += small_sample_test(means, np.ones(2), Hypothesis(second), counts).rejected(0.025)
+        welch += stats.ttest_ind(means[second, 1], means[~second, 1], equal_var=False).pvalue <= 0.025
+    assert found > share * welch > 100
+
+
 def test_a_deviant_replicate_of_few_points_at_a_high_dose_is_no_trend():
     """Without an error for unequal variances a deviant one of 14 is found to be a trend in 8 of 100 null designs."""
     rng, counts = np.random.default_rng(0), np.repeat([30, 12, 4], [8, 4, 2])

@@ -27,9 +27,11 @@ from napari_shape_ensembles.comparison.learning import KNOWN, learn
 from napari_shape_ensembles.comparison.precision import at_one_precision
 from napari_shape_ensembles.comparison.typical import typical_outlines, typical_rows
 from napari_shape_ensembles.io import rerun
-from napari_shape_ensembles.outlines.precision import Precision, acquired_at, pixels_of, precision_of, traced_again
+from napari_shape_ensembles.outlines.acquisition import acquired_at
+from napari_shape_ensembles.outlines.precision import Precision, pixels_of, precision_of
 from napari_shape_ensembles.outlines.rasterize import rasterize
 from napari_shape_ensembles.outlines.reasons import VANISHED
+from napari_shape_ensembles.outlines.retracing import traced_again
 from napari_shape_ensembles.shapes import to_landmarks
 from napari_shape_ensembles.shapes.decomposition import decompose
 from napari_shape_ensembles.shapes.lobes import band_amplitudes

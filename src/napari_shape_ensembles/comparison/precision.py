@@ -17,16 +17,8 @@ import numpy as np
 
 from .._types import Real
 from ..outlines import Ensemble
-from ..outlines.precision import (
-    Precision,
-    acquired_at,
-    pixels_of,
-    precision_of,
-    principal_axes,
-    spacings_of,
-    was_traced_again,
-    without_small,
-)
+from ..outlines.acquisition import acquired_at, spacings_of, without_small
+from ..outlines.precision import TOLERANCE, Precision, pixels_of, precision_of, principal_axes, was_traced_again
 from ..words import counted, listed
 
 # Groups are equally precise if Kolmogorov and Smirnov's test of their relative precisions exceeds this p-value.
@@ -37,8 +29,6 @@ _ALIKE_ENOUGH = 0.01
 _OBLONG = 2.0
 # Smoothing where groups are unequally elongated, relative to that of the coarsest.
 _LEVELED = 1.5
-# Pixel sizes within this factor count as equal.
-_TOLERANCE = 1.1
 # Decimals, relative to the largest, in which equal values agree.
 _DIGITS = 9
 
@@ -90,7 +80,7 @@ def at_one_precision(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[En
     for images, brought, precisions, target, along in zip(given, compared, own, wanted, axes, strict=True):
         ends = np.cumsum([0, *map(len, images)])
         for place, (image, precision) in enumerate(zip(images, precisions, strict=True)):
-            here = Precision(*(of[ends[place] : ends[place + 1]] for of in target))
+            here = target.rows(slice(ends[place], ends[place + 1]))
             new = acquired_at(image, precision, here, along[place], spacings)
             if new is not image:
                 old = dict(zip(image.ids.tolist(), image.curves, strict=True))
@@ -116,7 +106,7 @@ def _of_equal_limits(groups: Sequence[Sequence[Ensemble]]) -> tuple[list[list[En
     images = [image for group in groups for image in group]
     pixels = np.concatenate([np.zeros((0, 2)), *map(pixels_of, images)])
     pixels = pixels[pixels.all(axis=1)]
-    limit = pixels.prod(axis=1).max(initial=0) / _TOLERANCE**2
+    limit = pixels.prod(axis=1).max(initial=0) / TOLERANCE**2
     if not len(pixels) or images[0].unit == "pixel" or pixels.prod(axis=1).min() >= limit:
         return [list(group) for group in groups], ""
     largest = pixels.max(axis=0)
@@ -160,8 +150,8 @@ def _matched(groups: Sequence[Precision], axes: Sequence[Real], *, elongated: bo
             pixel, smoothing = ([_OBLONG * wanted for wanted in values] for values in (pixel, smoothing))
     # What follows the boundary of pixels is not smoothed, and goes around corners in several ways; simulated pixels
     # are smoothed, so that all are alike.
-    unequal = elongated or any((wanted > _TOLERANCE * of.pixel).any() for wanted, of in zip(pixel, along, strict=True))
-    unequal |= any((wanted > _TOLERANCE * of.smoothing).any() for wanted, of in zip(smoothing, along, strict=True))
+    unequal = elongated or any((wanted > TOLERANCE * of.pixel).any() for wanted, of in zip(pixel, along, strict=True))
+    unequal |= any((wanted > TOLERANCE * of.smoothing).any() for wanted, of in zip(smoothing, along, strict=True))
     edges = [of.edge[of.edge > 0] for of in groups if of.edge.any()]
     unequal |= len(edges) > 1 and _differ(edges, _ALIKE_ENOUGH)
     if unequal and any((of.pixel.any(axis=1) & ~of.smoothing.any(axis=1)).any() for of in groups):
@@ -181,13 +171,13 @@ def _turned(wanted: Real, own: Real) -> bool:
     """Whether some pixels are to become larger in one direction only."""
     known = own.all(axis=1)
     larger = wanted[known] / own[known]
-    return bool((larger.max(axis=1, initial=0) > _TOLERANCE * larger.min(axis=1, initial=np.inf)).any())
+    return bool((larger.max(axis=1, initial=0) > TOLERANCE * larger.min(axis=1, initial=np.inf)).any())
 
 
 def _unequally_elongated(groups: Sequence[Sequence[Ensemble]], known: Sequence[Sequence[Precision]]) -> bool:
     """Whether outlines that were traced from square pixels are more elongated in some groups than in others."""
     pixels = [np.concatenate([one.pixel for one in of]) for of in known]
-    oblong = any((of.max(axis=1) > _TOLERANCE * of.min(axis=1)).any() for of in pixels)
+    oblong = any((of.max(axis=1) > TOLERANCE * of.min(axis=1)).any() for of in pixels)
     images = [image for group in groups for image in group]
     if oblong or len(groups) < 2 or not all(of.any() for of in pixels) or any(map(was_traced_again, images)):
         return False

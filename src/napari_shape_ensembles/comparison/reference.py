@@ -21,7 +21,7 @@ from ..checks import whole
 from ..mmd.replicates import adjusted
 from ..mmd.sequential import martingale
 from ..outlines import Ensemble
-from ..outlines.precision import Acquisition, acquired_as
+from ..outlines.acquisition import Acquisition, acquired_as
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, over_blocks, report, reporting

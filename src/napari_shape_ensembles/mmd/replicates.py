@@ -929,14 +929,15 @@ def small_sample_test(
     one or two components are tested one by one and corrected by Bonferroni's method; of more, the weights are the
     fourth power of the standard deviations: a single component that differs stands out, where the score would otherwise
     follow what varies in common between replicates. Between groups with unequal numbers of replicates the p-value is
-    then at least half that of Welch's test of the scores (1951), with at most the degrees of freedom of groups as small
-    as the smallest: the weights are estimated, and a deviant replicate of a small group weighs too much. Likewise that
-    of a trend is at least a quarter of that with a standard error for unequal variances (MacKinnon and White 1985; Bell
-    and McCaffrey 2002): few replicates at a high dose have much leverage. In blocks that of a single component is at
-    least half that with a correction for skewness (Hall 1992), which means of few points have and the sum of several
-    components less. It is at least a half if any tested effect is that of a single replicate, such as the only one of
-    its group.
-    (`benchmarks/unequal_precision.py` measures its rates of rejection.)
+    then at least a quarter of that of Welch's test of the scores (1951), with at most the degrees of freedom of groups
+    as small as the smallest: the weights are estimated, and a deviant replicate of a small group weighs too much. (A
+    half would lose power: one of two components, at half the level, could only differ where Welch's test of it rejects
+    at the full level.) Likewise that of a trend is at least a quarter of that with a standard error for unequal
+    variances (MacKinnon and White 1985; Bell and McCaffrey 2002): few replicates at a high dose have much leverage. In
+    blocks that of a single component is at least half that with a correction for skewness (Hall 1992), which means of
+    few points have and the sum of several components less. It is at least a half if any tested effect is that of a
+    single replicate, such as the only one of its group. (`benchmarks/unequal_precision.py` measures its rates of
+    rejection.)
 
     References
     ----------
@@ -1013,7 +1014,7 @@ def _least_p_of_unequal_variances(scores: Real, hypothesis: Hypothesis) -> float
     if tested == 1 and len(sizes) > 2:
         return _sandwich_p(scores, hypothesis) / 4
     only_groups = len(sizes) == tested + 1 and hypothesis.nuisance.shape[1] == 1
-    return _welch_p(scores, group) / 2 if only_groups and np.ptp(sizes) else 0.0
+    return _welch_p(scores, group) / 4 if only_groups and np.ptp(sizes) else 0.0
 
 
 def _skewness_p(scores: Real, hypothesis: Hypothesis) -> float:

@@ -1,5 +1,6 @@
 """From images to closed curves: segmentation, tracing, and cleaning into an ensemble."""
 
+from .acquisition import at_pixel_size
 from .ensemble import Ensemble
 from .extract import extract_curves, level_curves, trace_mask
 from .finders import segmenters
@@ -8,7 +9,6 @@ from .learned import ObjectModel, learn_objects
 from .matching import match_labels
 from .not_image import not_image
 from .outlines import Outlines, segment, segment_stack
-from .precision import at_pixel_size
 from .propose import propose
 from .reasons import Reason
 from .recognise import content_of, objects_of_classes
