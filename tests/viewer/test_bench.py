@@ -1427,10 +1427,31 @@ def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot):
     qtbot.waitUntil(lambda: not bench.window().findChildren(Tour))
     assert bench.session.choices.recipe.method == "otsu"
     viewer.layers.clear()
-    bench.start_tour()  # with its own image pair and a suitable threshold
+    bench.start_tour()  # with its own image pair
     assert [layer.name for layer in viewer.layers][:2] == ["Powder, field 1", "Powder, field 2"]
-    assert (bench.session.choices.recipe.method, bench.session.choices.recipe.threshold) == ("manual", 50)
     bench.window().findChild(Tour).close()
+
+
+def test_the_tour_compares_by_the_recipe_that_is_chosen(viewer, qtbot):
+    """It showed another row than the same images did without it, by a recipe of its own."""
+    for seed in (1, 2):
+        viewer.add_image(spots(seed, rows=3), name=f"{seed}")
+    window = viewer.window._qt_window
+    window.show()
+    bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    bench.start_tour()
+    (tour,) = window.findChildren(Tour)
+    qtbot.keyClick(tour, Qt.Key.Key_Right)
+    assert not tour.next.isEnabled()
+    qtbot.keyClick(tour, Qt.Key.Key_Right)
+    assert bench.step == "Outlines"
+    qtbot.waitUntil(tour.next.isEnabled, timeout=30_000)
+    assert bench.session.proposing.result is not None
+    press(tour.next, qtbot)
+    assert bench.step == "Answer"
+    assert bench.session.comparison.current_inputs().recipe == bench.session.proposing.result.proposals[0].recipe
+    bench.session.comparison.cancel()
+    tour.close()
 
 
 def test_the_tour_stays_in_the_window_and_ends_with_the_bench(viewer, qtbot):

@@ -2,7 +2,6 @@
 
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -62,8 +61,6 @@ _CHOOSING = "Choosing the best recipe …"
 _MAKE = "Make labels and outlines", "Add them as layers, the outlines colored by how unusual they are"
 _TRACE = "Make outlines", "Add them as a layer, colored by how unusual they are"
 _TOUR_PAIR = "powder"
-# Threshold for the pair, chosen by eye: Otsu's fragments its particles (docs/reference/samples.md).
-_TOUR_THRESHOLD = 50
 _MIN_CANVAS_PX = 480  # minimum canvas width in pixels for a torn-off page beside the bench
 _DEBOUNCE_MS = 100  # debounce of heading updates, which hash the layers, in ms
 
@@ -235,8 +232,6 @@ class Bench(Page):
         """Start the tour of the pages, with a sample pair if there are no layers."""
         if not len(self.viewer.layers):
             self.viewer.open_sample(PLUGIN, _TOUR_PAIR)
-            choices = self.session.choices
-            choices.set(replace(choices.recipe, method="manual", threshold=_TOUR_THRESHOLD))
         tour = Tour(self, self.session)
         tour.page_requested.connect(self.show_page)
         tour.answer_requested.connect(self.compare)
