@@ -420,7 +420,8 @@ def test_control_characters_in_file_names_do_not_reach_the_terminal(tmp_path, qu
         write_curves(path, Ensemble(list(blobs(9, 40, seed=seed)), unit="µm"))
     done = run("compare", *paths, "--settings", quick, "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 1 + 1 + 10 + 1  # the answer, the table of estimates, and what they hold for
+    # The answer, the table of estimates, why a cell is empty, and what they hold for.
+    assert len(done.stdout.splitlines()) == 1 + 1 + 10 + 1 + 1
     assert "\x1b" not in done.stdout + done.stderr
 
 

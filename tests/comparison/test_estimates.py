@@ -11,7 +11,7 @@ from shapely import Polygon
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.comparison import estimates
-from napari_shape_ensembles.comparison.answer import estimate_rows
+from napari_shape_ensembles.comparison.answer import empty_cells, estimate_rows, sentence
 from napari_shape_ensembles.comparison.detectable import detectable_differences
 from napari_shape_ensembles.comparison.estimates import (
     COLUMNS,
@@ -442,8 +442,34 @@ def test_estimates_of_several_images_use_variation_between_images():
     assert of_images["high"] / of_images["low"] > of_curves["high"] / of_curves["low"]
     alone = compare(a[:1], b, quick).estimates.set_index("quantity")
     assert not np.isfinite(alone.loc["size", "high"])
-    assert np.isnan(alone.loc["coarse form", "high"])
-    assert alone.loc["coarse form", "estimate"] >= 0
+    assert alone.loc["coarse form", ["estimate", "low", "high"]].isna().all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("images", [True, False])
+def test_every_estimate_has_an_interval_and_a_p_value_or_a_reason(count, images):
+    """A distance of 30 standard deviations of three images says nothing."""
+    a, b = side(10, 1)[:count], side(50, 1.5)[:count]
+    if not images:
+        a, b = (Ensemble([one.curves[0] for one in own]) for own in (a, b))
+    result = compare(a, b, Settings(landmarks=48, rank=6, permutations=99))
+    told = " ".join(empty_cells(result))
+    reasoned = {name for words in empty_cells(result) for name in words[3:].partition(" (")[0].split(", ")}
+    for name, value, interval, p, *_ in estimate_rows(result):
+        assert (value == "–") == (interval == "–"), name
+        if name not in {"area", *result.undulation.left_out, *result.scale.left_out}:
+            assert ("–" in (value, p)) == (name in reasoned), name
+    if result.decided_by == "small-sample":
+        assert "direction of elongation (not a part of the small-sample test)" in told
+    assert all(words in result.summary() for words in empty_cells(result)) or len(result.a) == 1
+
+
+def test_a_quantity_without_an_interval_is_named_without_a_ratio():
+    """One image against the condition of 45."""
+    result = compare(side(1, 1, 1), side(90, 3, 45), landmarks=48, rank=6)
+    assert result.scale.rejected
+    assert "– to –" not in sentence(result)
+    assert "differs" in sentence(result)
 
 
 @pytest.mark.parametrize("changes", [{}, {"coordinates": "both"}, {"coordinates": "raw"}, {"null": "gamma"}])

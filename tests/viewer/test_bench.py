@@ -686,6 +686,42 @@ def test_a_single_image_becomes_labels_and_outlines_colored_by_how_unusual_they_
     assert bench.reason.text() == "Open two images (or labels, or shapes) to compare."  # not those made of one
 
 
+@pytest.mark.parametrize("planes", [0, 3])
+def test_labels_alone_become_outlines_colored_by_how_unusual_they_are(model, qtbot, shown, planes):
+    labels = labels_of(1)
+    model.add_labels(np.stack([labels] * planes) if planes else labels, name="one")
+    bench = shown(Bench(model))
+    press(bench.next, qtbot)
+    qtbot.waitUntil(lambda: bench.next.isEnabled() and bench.next.text() == "Make outlines")
+    if planes:
+        bench.pages["Outlines"].show_tab(0).planes.click()
+    press(bench.next, qtbot)
+    wait_until_idle(bench.session.segmentation, qtbot)
+    assert [layer.name for layer in model.layers] == ["one", "one outlines"]
+    made = model.layers["one outlines"]
+    assert made.features["unusual"].notna().all()
+    assert made.ndim == model.layers["one"].ndim
+    assert "Colored by how unusual" in bench.pages["Outlines"].show_tab(0).message.text()
+    model.add_labels(labels_of(2), name="two")
+    qtbot.waitUntil(lambda: bench.next.text().startswith("Compare"))
+
+
+def test_who_inspects_one_image_is_not_asked_for_groups(model, qtbot, shown):
+    bench = shown(Bench(model))
+    model.add_image(spots(1), name="image")
+    model.add_labels(labels_of(1), name="mask")
+    session = bench.session
+    session.design.write([(layer, "group", "") for layer in model.layers])
+    bench.show_part("Inspect")
+    qtbot.waitUntil(bench.reason.isHidden)
+    assert not bench.next.isEnabled()
+    assert "two groups" in bench.next.toolTip()
+    bench.pages["Outlines"].setCurrentIndex(0)
+    qtbot.waitUntil(bench.reason.isVisible)
+    bench.pages["Outlines"].setCurrentIndex(1)
+    qtbot.waitUntil(bench.reason.isHidden)
+
+
 def test_the_heading_of_the_images_follows_their_pixel_sizes(bench_of_two, model, qtbot, shown):
     shown(bench_of_two)
     heading, table = bench_of_two.headings["Images"], bench_of_two.pages["Images"].table
@@ -1391,10 +1427,31 @@ def test_the_tour_visits_all_pages_by_keyboard(viewer, qtbot):
     qtbot.waitUntil(lambda: not bench.window().findChildren(Tour))
     assert bench.session.choices.recipe.method == "otsu"
     viewer.layers.clear()
-    bench.start_tour()  # with its own image pair and a suitable threshold
+    bench.start_tour()  # with its own image pair
     assert [layer.name for layer in viewer.layers][:2] == ["Powder, field 1", "Powder, field 2"]
-    assert (bench.session.choices.recipe.method, bench.session.choices.recipe.threshold) == ("manual", 50)
     bench.window().findChild(Tour).close()
+
+
+def test_the_tour_compares_by_the_recipe_that_is_chosen(viewer, qtbot):
+    """It showed another row than the same images did without it, by a recipe of its own."""
+    for seed in (1, 2):
+        viewer.add_image(spots(seed, rows=3), name=f"{seed}")
+    window = viewer.window._qt_window
+    window.show()
+    bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    bench.start_tour()
+    (tour,) = window.findChildren(Tour)
+    qtbot.keyClick(tour, Qt.Key.Key_Right)
+    assert not tour.next.isEnabled()
+    qtbot.keyClick(tour, Qt.Key.Key_Right)
+    assert bench.step == "Outlines"
+    qtbot.waitUntil(tour.next.isEnabled, timeout=30_000)
+    assert bench.session.proposing.result is not None
+    press(tour.next, qtbot)
+    assert bench.step == "Answer"
+    assert bench.session.comparison.current_inputs().recipe == bench.session.proposing.result.proposals[0].recipe
+    bench.session.comparison.cancel()
+    tour.close()
 
 
 def test_the_tour_stays_in_the_window_and_ends_with_the_bench(viewer, qtbot):

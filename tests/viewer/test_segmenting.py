@@ -203,6 +203,8 @@ def test_labels_and_shapes_need_no_segmentation(model):
     task = Session.of(model).segmentation
     assert task.blocking_reason() == "Open an image to segment."
     model.add_labels(np.eye(4, dtype=int))
+    assert task.blocking_reason() == ""  # their outlines can be made
+    model.add_labels(np.eye(4, dtype=int))
     assert task.blocking_reason() == "Labels need no segmentation: they are compared as they are."
     model.add_shapes([np.eye(3, 2)], shape_type="polygon")
     assert task.blocking_reason().startswith("Labels and Shapes need no segmentation")

@@ -17,7 +17,7 @@ from ..outlines.reasons import AT_BORDER, SMALLER_WINDOW
 from ..shapes import spd
 from ..words import counted, listed, p_text
 from .border import NOTED, weights_in_words
-from .estimates import QUANTITIES, described
+from .estimates import MIN_UNITS, QUANTITIES, described
 from .fragility import checks_in_words
 from .learning import coordinate_precision, relative_precision
 from .position_trends import position_trends
@@ -132,6 +132,7 @@ def summary_lines(comparison: Comparison) -> list[str]:
         table = [estimate_headings(comparison), *estimate_rows(comparison)]
         widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
         lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+        lines += empty_cells(comparison)
     if comparison.case != INCONCLUSIVE:
         lines += [f"{words}." for words in unnamed(comparison).values()]
     return [*lines, *filter(None, [scope(comparison)])]
@@ -182,7 +183,7 @@ def sentence(comparison: Comparison) -> str:
             undetected.append(f"No difference in {what} was detected.")
             continue
         differ = quantities[name]
-        stated = [one for one in differ if one in _WORDS and 0 < ratios[one]["estimate"] < np.inf]
+        stated = [one for one in differ if one in _WORDS and _words_of(ratios[one])[0] != "–"]
         for one in stated:
             ratio, low, high = _words_of(ratios[one])
             directed.append(f"{_direction(ratios[one])}: {_times(one, ratio, a)} ({low} to {high}){_area(one, ratios)}")
@@ -261,15 +262,15 @@ def _times(name: str, ratio: str, a: str) -> str:
 def _area(name: str, rows: dict[str, dict[str, Any]]) -> str:
     """The ratio of mean areas, beside that of lengths."""
     area = rows["area"]
-    return f", mean area × {_words_of(area)[0]}" if name == "size" and isfinite(area["estimate"]) else ""
+    return f", mean area × {_words_of(area)[0]}" if name == "size" and _words_of(area)[0] != "–" else ""
 
 
 def _words_of(row: dict[str, Any]) -> list[str]:
     """The estimate of a row of the table, and the ends of its interval, as they are written everywhere."""
     values = [row[column] for column in _INTERVAL]
-    shown = values if all(map(isfinite, values[1:])) else values[:1]
-    words = ratio_words(*shown) if row["kind"] == "ratio" else [f"{value:.2f}" for value in shown]
-    return words + ["–"] * (len(values) - len(shown)) if isfinite(values[0]) else ["–"] * len(values)
+    if not all(map(isfinite, values)):  # an estimate without an interval would seem to be known
+        return ["–"] * len(values)
+    return ratio_words(*values) if row["kind"] == "ratio" else [f"{value:.2f}" for value in values]
 
 
 def estimate_rows(comparison: Comparison) -> list[tuple[str, ...]]:
@@ -277,13 +278,37 @@ def estimate_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     differ, found = {name for names in named(comparison).values() for name in names}, []
     for row in comparison.estimates.to_dict("records"):
         value, low, high = _words_of(row)
-        interval = f"{low} to {high}" if high != "–" else "–"
+        interval = f"{low} to {high}" if high != "–" else high
         p_values = [p_text(row[name], comparison.settings.test_level) for name in ("p", "p_adjusted")]
         decided = "–" if comparison.case == INCONCLUSIVE or p_values[1] == "–" else "not detected"
         decision = "differs" if row["quantity"] in differ and decided != "–" else decided
         unit = " sd" if row["kind"] == "distance" and value != "–" else ""
         found.append((row["quantity"], value + unit, interval, *p_values, decision))
     return found
+
+
+def empty_cells(comparison: Comparison) -> list[str]:
+    """Say why cells of the table of estimates are empty.
+
+    Except those of quantities that were not tested, as `caveats` say, and of the area, which is tested as the size.
+    """
+    c, reasons = comparison, dict[str, list[str]]()
+    few, units = min(c.unit_counts), "outlines" if c.permuted == "curves" else c.permuted
+    left_out = {**c.undulation.left_out, **c.scale.left_out}
+    for row in estimate_rows(c):
+        name, value, p = row[0], row[1], row[3]
+        if name == "area" or name in left_out or "–" not in (value, p):
+            continue
+        if name == "direction of elongation" and c.decided_by == SMALL_SAMPLE:
+            why = "not a part of the small-sample test"
+        elif value == "–" and few < (MIN_UNITS if name in _WHAT_IS else 2):
+            why = f"too few {units} for an interval"
+        elif value != "–" and name == "spread of size":
+            why = "too few outlines for a test"
+        else:
+            why = "not defined for these outlines"
+        reasons.setdefault(why, []).append(name)
+    return [f"–: {', '.join(names)} ({why})." for why, names in reasons.items()]
 
 
 def estimate_headings(comparison: Comparison) -> tuple[str, ...]:
@@ -497,19 +522,15 @@ def statements(comparison: Comparison) -> list[Statement]:
 
 
 def ratio_sentence(comparison: Comparison) -> str:
-    """Give the ratios of all scalar components, without a statement on whether they differ."""
-    listed, known = [], False
+    """Give the ratios of all scalar components, without a statement on whether they differ; empty without intervals."""
+    listed = []
     for name, row in _ratios(comparison).items():
-        if name not in _MISSED["scale"] + ("roughness",):
-            continue
-        value, low, high = row["estimate"], row["low"], row["high"]
-        finite = isfinite(low) and isfinite(high)
-        ratio, least, most = ratio_words(value, *((low, high) if finite else (value, value)))
-        listed.append(f"{name} {ratio}" + (f" ({least} to {most})" if finite else ""))
-        known = known or finite
-    intervals = ", with 95 % intervals" if known else ""
+        ratio, low, high = _words_of(row)
+        if name in (*_MISSED["scale"], "roughness") and ratio != "–":
+            listed.append(f"{name} {ratio} ({low} to {high})")
     a, b = names_of(comparison)
-    return f"Ratios of the means of images, {b} over {a}{intervals}: {', '.join(listed)}."
+    means = f"Ratios of the means of images, {b} over {a}, with 95 % intervals"
+    return f"{means}: {', '.join(listed)}." if listed else ""
 
 
 def _quantity_sentence(comparison: Comparison, name: str, rows: dict[str, dict[str, Any]]) -> str:
@@ -518,10 +539,12 @@ def _quantity_sentence(comparison: Comparison, name: str, rows: dict[str, dict[s
         _, p = comparison.quantity_p_values[name]
         return f"The {name} differs ({_WHAT_IS[name]}; adjusted p = {p_text(p, level)})."
     row = rows[name]
+    ratio, low, high = _words_of(row)
     if row["estimate"] in (0, np.inf):
         words = f"{b if not row['estimate'] else a}'s {name.removeprefix('spread of ')} does not vary"
+    elif ratio == "–":
+        words = f"{b}'s outlines are {_direction(row)}, by a ratio without an interval"
     else:
-        ratio, low, high = _words_of(row)
         words = f"{b}'s outlines are {_direction(row)}: {_times(name, ratio, a)}, 95 % interval {low} to {high}"
         words += _area(name, rows)
     return f"{words} (adjusted p = {p_text(row['p_adjusted'], level)})."

@@ -122,8 +122,10 @@ def estimates(comparison: Comparison, *, distances: bool = True) -> "pd.DataFram
         if name in _DISTANCES and not distances:
             continue
         estimate, kind = found.get(name, _MISSING), "distance" if name in _DISTANCES else "ratio"
-        if name in _DISTANCES and (points := _points(comparison, name)) is not None:
+        untested = name == _DIRECTION and comparison.decided_by == SMALL_SAMPLE  # which has no such part
+        if name in _DISTANCES and not untested and (points := _points(comparison, name)) is not None:
             estimate = standardized_distance(points, first, image, kernel=_DISTANCES[name], seed=seed)
+            estimate = _MISSING if np.isnan(estimate[1]) else estimate
         rows.append([name, estimate[0], kind, *estimate[1:], *tested.get(name, _MISSING[:2])])
     return pd.DataFrame(rows, columns=list(COLUMNS))
 

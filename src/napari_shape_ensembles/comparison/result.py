@@ -507,7 +507,8 @@ class Comparison(Sealed, Saved):
         permutation test of just this quantity; and p_adjusted, for the other quantities of the same test, by which a
         quantity is named as differing. Lobes are waves of up to 5 around the outline; roughness is that of finer waves
         beyond what the lobes imply; concavity is the share of the convex hull that an outline does not fill. NaN where
-        a quantity was not measured or not tested.
+        a quantity was not measured or not tested, or has a distance without an interval: fewer than four images, or
+        outlines, of a sample have none.
 
         Notes
         -----

@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 _INCONCLUSIVE = "The comparison is inconclusive: the following describes these curves and is not a test result."
 
-_NO_P_VALUES = (
-    "The comparison is inconclusive: too few images to reach the significance level. The following are means and "
-    "intervals over the images."
-)
+_NO_P_VALUES = "The comparison is inconclusive: too few images to reach the significance level."
 
 #: Steps of an explanation, in order.
 EXPLANATION_STEPS = (
@@ -133,7 +130,8 @@ class Explanation(Sealed):
         """Return the sentences with what each is about: the quantities of the answer, then modes and places."""
         by_images, inconclusive = self.comparison.permuted != "curves", self.comparison.case == INCONCLUSIVE
         if inconclusive and by_images:
-            return Statement(_NO_P_VALUES), Statement(ratio_sentence(self.comparison), "size")
+            ratios = ratio_sentence(self.comparison)
+            return Statement(_NO_P_VALUES), *([Statement(ratios, "size")] if ratios else [])
         counts = " and ".join(map(str, self.comparison.image_counts))
         over_images = f"P-values and intervals are over images ({counts}), each with the same weight."
         return (

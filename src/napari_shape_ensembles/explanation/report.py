@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from ..archive import replacing
 from ..comparison import Comparison
-from ..comparison.answer import estimate_headings, estimate_rows, in_one_line, names_of, titles_of
+from ..comparison.answer import empty_cells, estimate_headings, estimate_rows, in_one_line, names_of, titles_of
 from ..comparison.quantities import COMPONENTS
 from ..comparison.verdict import ROW_WORDS, SMALL_SAMPLE, TRUTH_TABLE
 from ..words import p_text
@@ -182,8 +182,11 @@ def _verdict_table(explanation: Explanation) -> Table:
 def estimates_table(result: Comparison) -> Table:
     """Return `Comparison.estimates` as a table in words."""
     how = "the small-sample test" if result.decided_by == SMALL_SAMPLE else "a permutation test"
-    title = f"Quantities; p-values are those of {how} of each, adjusted for the others of the same test"
-    return title, estimate_headings(result), estimate_rows(result)
+    title = (
+        f"Quantities; p-values are those of {how} of each, adjusted for the others of the same test; areas are tested "
+        "as sizes"
+    )
+    return " ".join([f"{title}.", *empty_cells(result)]), estimate_headings(result), estimate_rows(result)
 
 
 def _mode_table(explanation: Explanation) -> Table:

@@ -129,21 +129,29 @@ class SegmentationTask(Task[list[Ensemble]]):
     # The image.
 
     def current_inputs(self) -> RunInputs:
-        """Return the image, as a single sample."""
-        image = self.image.chosen()
+        """Return the image, or labels that are alone, as a single sample."""
+        image = self.image.chosen() or self.labels_alone
         return self.inputs_of(() if image is None else (image,), (), whole=True)
 
     def blocking_reason(self) -> str:
         if self.image.chosen() is not None:
             return self._snapshot_error
+        if self.labels_alone is not None:
+            return ""
         offered = self.choices.design.offered()
         ready = [kind.__name__ for kind in (Labels, Shapes) if any(isinstance(one, kind) for one in offered)]
         return f"{' and '.join(ready)} need no segmentation: they are compared as they are." if ready else _NO_IMAGE
 
     @property
+    def labels_alone(self) -> Layer | None:
+        """The only layer that can be compared, if it is of labels: their outlines can be made."""
+        layers = self.choices.design.offered_automatically()
+        return layers[0] if len(layers) == 1 and isinstance(layers[0], Labels) else None
+
+    @property
     def is_stack(self) -> bool:
-        image = self.image.chosen()
-        return image is not None and image.ndim > 2
+        layer = self.image.chosen() or self.labels_alone
+        return layer is not None and layer.ndim > 2
 
     def activate(self) -> None:
         """Follow changes of the image and the sliders, and show a preview."""
@@ -546,7 +554,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._remove_preview_layers()
         if self.is_preview_pending:  # cancelled with its layers: the message counts the outlines made
             self.is_preview_pending, self.preview = False, None
-        for layer in (outcome.labels, outcome.curves):
+        for layer in filter(None, (outcome.labels, outcome.curves)):
             yield None
             MADE_FOR[layer] = run_inputs.layers[0][0]
             add_unselected(layer, self.choices.layers)
@@ -841,9 +849,9 @@ def preview_of(
 
 @dataclass(frozen=True, eq=False)
 class SegmentationOutcome:
-    """The outcome of a run: two layers, not yet in a viewer, and the curves of every plane."""
+    """The outcome of a run: layers, not yet in a viewer, and the curves of every plane."""
 
-    labels: Labels
+    labels: Labels | None  #: None if labels were given
     curves: Shapes
     ensembles: list[Ensemble]
 
@@ -869,7 +877,8 @@ def run_segmentation(
 ) -> SegmentationOutcome:
     """Segment and trace the plane of a source, or every plane of `data` independently, and create the layers.
 
-    `axes` are the row and column axes of the planes. A ValueError names a plane that cannot be segmented.
+    Labels are traced as they are. `axes` are the row and column axes of the planes. A ValueError names a plane that
+    cannot be segmented.
     """
     placement = source.placement if placement is None else placement
     data = source.data if data is None else data
@@ -885,8 +894,9 @@ def run_segmentation(
         name = f"{source.name}{' plane ' if place else ''}{', '.join(map(str, place))}"
         try:
             with as_part(2 * index, total, f"segmenting {name}: "):
-                ignored = recipe.ignored(data[place])
-                sheets.append(recipe.labels(np.asarray(data[place]), ignored=ignored))
+                sheet = np.asarray(data[place])
+                ignored = None if source.kind == "labels" else recipe.ignored(sheet)
+                sheets.append(sheet if source.kind == "labels" else recipe.labels(sheet, ignored=ignored))
             report(f"tracing {name}", 2 * index + 1, total)
             pixel = tuple(source.scale)
             found = recipe.trace(sheets[-1], scale=pixel, unit=source.unit, name=source.name, ignored=ignored)
@@ -913,8 +923,6 @@ def run_segmentation(
                 "face_contrast_limits": limits,
             }
     metadata = {"segmentation": recipe.changed()}
-    planes = np.reshape(sheets, (*shape, *sheets[0].shape)).astype(np.int32)
-    labels = np.ascontiguousarray(np.moveaxis(planes, (-2, -1), shown))
     curves = Shapes(
         outlines or None,
         ndim=count,
@@ -928,5 +936,9 @@ def run_segmentation(
         metadata=metadata | {"unit": source.unit},
         **placement,
     )
+    if source.kind == "labels":
+        return SegmentationOutcome(None, curves, ensembles)
+    planes = np.reshape(sheets, (*shape, *sheets[0].shape)).astype(np.int32)
+    labels = np.ascontiguousarray(np.moveaxis(planes, (-2, -1), shown))
     named = {"name": f"{source.name} labels", "metadata": metadata, "opacity": 0.3}
     return SegmentationOutcome(Labels(labels, **named, **placement), curves, ensembles)

@@ -3,6 +3,7 @@
 Plugins cannot extend napari's own tours (*Help > Take a tour*), so this one has a menu entry next to the bench.
 """
 
+from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QObject, QPoint, Qt, Signal
 from qtpy.QtGui import QKeyEvent
 from qtpy.QtWidgets import QFrame, QLabel, QWidget
@@ -17,7 +18,8 @@ _SETTLE_MS = 400  # ms until a newly shown page has its final width
 _STOPS = {
     "Images": "Each row is an image; its group, its replicate and the size of a pixel are columns. "
     "Click a cell to change it.",
-    "Outlines": "Yellow: what would be compared. Dotted: left out. Settings and proposals hold for all images at once.",
+    "Outlines": "The best of several recipes is chosen. Yellow: what would be compared. Dotted: left out. Settings and "
+    "proposals hold for all images at once.",
     "Answer": "Typical outlines of both groups, and what differs, in which direction and by how much. Click a "
     "curve in an image: its card appears. With Shift, draw a line around several.",
     "Why": "What the difference consists of: size, elongation, coarse form or roughness; other tabs show the modes "
@@ -55,6 +57,8 @@ class Tour(QFrame):
         foot = row(self.count, self.end, self.back, self.next, grows=self.count)
         column(self.title, self.text, foot, page=self, margins=(12, 10, 12, 10))
         self._reposition_debouncer = Debouncer(self.reposition, _SETTLE_MS)
+        for signal in (session.proposing.changed, session.segmentation.changed):
+            signal.connect(self._show_next)
         bench.destroyed.connect(self.deleteLater)
         self.parentWidget().installEventFilter(self)
 
@@ -78,11 +82,19 @@ class Tour(QFrame):
         self.count.setText(f"{place + 1} of {len(STEPS)}")
         self.back.setVisible(place > 0)
         self.end.setVisible(place < len(STEPS) - 1)
-        self.next.setText("Next ›" if place < len(STEPS) - 1 else "Done")
+        self._show_next()
         self.setAccessibleName(f"Tour, {name}: {_STOPS[name]}")
         self.reposition()
         self._reposition_debouncer.start()
         self.setFocus()
+
+    def _show_next(self) -> None:
+        """Wait on *Outlines* while the recipe is chosen by which the answer is found."""
+        if not isalive(self):
+            return
+        waits = STEPS[self.place] == "Outlines" and self.session.proposing.is_choosing
+        self.next.setText("Choosing …" if waits else "Next ›" if self.place < len(STEPS) - 1 else "Done")
+        self.next.setEnabled(not waits)
 
     def reposition(self) -> None:
         """Place the callout to the left of the bench, or in the middle of the window if the bench is floating."""
@@ -102,6 +114,8 @@ class Tour(QFrame):
 
     def show_next(self) -> None:
         """Go to the next page, or end after the last one."""
+        if not self.next.isEnabled():
+            return
         if self.place + 1 < len(STEPS):
             self.show_stop(self.place + 1)
         else:

@@ -235,6 +235,31 @@ def test_curves_over_images_that_are_hidden_as_too_many_stay_hidden_with_them(mo
     session.detach()
 
 
+def test_an_image_that_was_shown_for_one_of_its_curves_is_hidden_again(model, qtbot):
+    """Else a walk through a gallery ends with more images than napari shows quickly."""
+    for name in range(MAX_CELLS + 3):
+        model.add_image(spots(name), name=str(name))
+    session, images = Session.of(model), list(model.layers)
+    session.attach()
+    session.design.write([(image, GROUP, "AB"[place % 2]) for place, image in enumerate(images)])
+    session.comparison.arrange(True, captioned=True)
+    compare_quickly(session, qtbot)
+    before = [image.visible for image in images]
+    curves = session.comparison.curves
+    rows = [first for layer, first in curves.with_first_rows() if not layer.visible]
+    assert len(rows) == 3
+    overlays = CanvasOverlays(page := QWidget(), session.comparison)
+    qtbot.addWidget(page)
+    for row in [*rows, rows[0]]:
+        overlays.fly_to(row)
+        assert curves.layer_of(row).visible
+        session.comparison.side_by_side.arrange()
+        assert sum(image.visible for image in images) == MAX_CELLS + 1
+        assert sum(layer.visible for layer in curves) == MAX_CELLS + 1
+    assert all(image.visible for image, shown in zip(images, before, strict=True) if shown)
+    session.detach()
+
+
 def test_curves_of_a_deleted_image_are_captioned_by_its_group(model, qtbot):
     for name in range(4):
         model.add_image(spots(name), name=str(name))

@@ -97,6 +97,7 @@ class SideBySide:
         self._spacers: list[weakref.ref[Layer]] = []
         self._crowded_out: weakref.WeakSet[Layer] = weakref.WeakSet()  # hidden, as there are too many cells
         self._wanted: weakref.WeakSet[Layer] = weakref.WeakSet()  # images of these that the user has shown
+        self._revealed: Callable[[], Layer | None] = lambda: None  # an image that was shown to fly to a curve
         self._grid_before: dict[str, object] = {}
         self._order_before: list[weakref.ref[Layer]] = []
         self._selected_before: list[weakref.ref[Layer]] = []
@@ -221,10 +222,21 @@ class SideBySide:
         return over
 
     def reveal(self, curves: Layer) -> None:
-        """Show the image below a layer of curves, and these with it, if it was hidden as one too many."""
-        for _, _, refs in self._cells:
-            own = existing(refs, self._layers)
+        """Show the image below a layer of curves, and these with it, if it was hidden as one too many.
+
+        One that was shown by this before is hidden again.
+        """
+        before = self._revealed()
+        cells = [own for _, _, refs in self._cells if (own := existing(refs, self._layers))]
+        for own in cells:
             if curves in own and own[0] in self._crowded_out and not own[0].visible:
+                for layer in next((one for one in cells if one[0] is before), []):
+                    if layer.visible:
+                        self._crowded_out.add(layer)
+                        layer.visible = False
+                if before is not None:
+                    self._wanted.discard(before)
+                self._revealed = weakref.ref(own[0])
                 own[0].visible = True
                 self.arrange()
                 return

@@ -2,7 +2,6 @@
 
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -58,11 +57,10 @@ _NEXT_BUTTONS = {
     "Trust": ("‹ Back to the answer", "Show the answer again"),
 }
 _CHOOSING = "Choosing the best recipe …"
-# On Outlines, with a single image.
+# On Outlines, with a single image, or with labels alone.
 _MAKE = "Make labels and outlines", "Add them as layers, the outlines colored by how unusual they are"
+_TRACE = "Make outlines", "Add them as a layer, colored by how unusual they are"
 _TOUR_PAIR = "powder"
-# Threshold for the pair, chosen by eye: Otsu's fragments its particles (docs/reference/samples.md).
-_TOUR_THRESHOLD = 50
 _MIN_CANVAS_PX = 480  # minimum canvas width in pixels for a torn-off page beside the bench
 _DEBOUNCE_MS = 100  # debounce of heading updates, which hash the layers, in ms
 
@@ -146,6 +144,8 @@ class Bench(Page):
         page = TabbedPage(tabs, self.viewer) if len(tabs) > 1 else tabs[name](self.viewer)
         if isinstance(page, ImagesPage):
             page.tour_requested.connect(self.start_tour)
+        elif isinstance(page, TabbedPage):
+            page.currentChanged.connect(self._headings_debouncer.request)
         return page
 
     def show_page(self, place: int) -> None:
@@ -161,14 +161,23 @@ class Bench(Page):
         waits = self.step == "Outlines" and self.session.proposing.is_choosing
         asked = self.session.comparison
         reason = asked.blocking_reason() if self.step == "Outlines" and not (asked.has_result or asked.busy) else ""
-        words, tooltip = _MAKE if self._is_single else _NEXT_BUTTONS[self.step]
+        made = _MAKE if self.session.segmentation.labels_alone is None else _TRACE
+        words, tooltip = made if self._is_single else _NEXT_BUTTONS[self.step]
+        inspects = self._inspects  # who inspects one image need not compare
         self.next.setText(_CHOOSING if waits else words)
-        self.next.setToolTip(f"{tooltip} ({self._next_shortcut.key().toString()})")
+        tooltip = f"{tooltip} ({self._next_shortcut.key().toString()})"
+        self.next.setToolTip(tip(f"{tooltip}\n{reason}".strip() if inspects else tooltip))
         is_off = waits or (self.session.segmentation.busy if self._is_single else bool(reason))
         if self.next.hasFocus() and is_off:  # else it would move to where a key may close the dock
             self.headings[self.step].setFocus()
         self.next.setEnabled(not is_off)
-        self.reason.show_text(reason)
+        self.reason.show_text("" if inspects else reason)
+
+    @property
+    def _inspects(self) -> bool:
+        """Whether the tab *Inspect* is shown."""
+        page = self.pages.get("Outlines")
+        return self.step == "Outlines" and isinstance(page, TabbedPage) and page.currentIndex() > 0
 
     @property
     def _is_single(self) -> bool:
@@ -223,8 +232,6 @@ class Bench(Page):
         """Start the tour of the pages, with a sample pair if there are no layers."""
         if not len(self.viewer.layers):
             self.viewer.open_sample(PLUGIN, _TOUR_PAIR)
-            choices = self.session.choices
-            choices.set(replace(choices.recipe, method="manual", threshold=_TOUR_THRESHOLD))
         tour = Tour(self, self.session)
         tour.page_requested.connect(self.show_page)
         tour.answer_requested.connect(self.compare)

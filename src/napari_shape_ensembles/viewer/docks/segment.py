@@ -183,6 +183,8 @@ class SegmentCurves(TaskPage):
         classes = "classes" in task.contents.values()
         self.labels.set_message(f"⚠ {'; '.join(holds)}, not gray levels." if holds else "")
         self.classes.set_message("Two classes can be the two samples." if classes else "")
+        made = "labels and outlines" if task.labels_alone is None else "outlines"
+        self.run_button.setText(f"&Make {made}")
         self.planes.setVisible(task.is_stack)
         counted_above = [] if preview is None else account_of(preview.left_out, preview.filled)
         lines = (task.message or task.preview_error).splitlines()

@@ -9,7 +9,7 @@ from qtpy.QtGui import QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...comparison import Comparison
-from ...comparison.answer import border_words, in_one_line, names_of
+from ...comparison.answer import border_words, empty_cells, in_one_line, names_of
 from ...explanation.headline import Headline
 from ...outlines.units import UNIT_SYMBOLS
 from .distributions import paint_labels
@@ -26,7 +26,7 @@ _IN_BRACKETS = "In brackets: 95\N{NO-BREAK SPACE}% intervals"
 _TABLE = (
     "Every quantity, whether a difference was detected or not: ratios of means with pointwise 95 % intervals; the "
     "coarse form has a distance in standard deviations instead. Bold: differs, by the p-value adjusted for the other "
-    "quantities of the same test."
+    "quantities of the same test. Areas are tested as sizes."
 )
 
 
@@ -51,7 +51,9 @@ class VerdictPanel(QWidget):
         self.picture.setVisible(drawn)
         self.table.setVisible(drawn)
         self.table.setText("" if known is None else table_html(known.estimates))
-        self.table.setToolTip(tip(f"{_TABLE} {known.missed}".strip() if known is not None else _TABLE))
+        empty = [] if result is None or known is None else empty_cells(result)
+        missed = "" if known is None else known.missed
+        self.table.setToolTip(tip(" ".join(filter(None, [_TABLE, *empty, missed]))))
         self.dots.setVisible(drawn and several)
         words, beside, border = said, "", ""
         if result is not None:
