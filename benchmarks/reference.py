@@ -1,18 +1,18 @@
 """False alarms and power of `Reference`, by simulation and on real images; results of docs/evidence/reference.md.
 
-python benchmarks/reference.py levels | real | made | days | discoveries | chart | cost
+python benchmarks/reference.py levels | real | made | days | discoveries | chart | acquired | cost
     [--repetitions N] [--seed S] [--laws LAW ...] [--images N ...] [--out docs/results/reference.json]
 
 `levels`: queries of the reference's kind, with equal and unequal numbers of outlines. `real`: nuclei, hearts,
 vertebrae, cells, powder, steel and battery particles (data beside the repository: docs/contributing/data.md), held out
 or of another kind; by `Reference` and by rivals. `made`: the same on made outlines, on which the score was chosen. What
 is found in form and in scale shows what leaks. `days`: another day, and references of several days. `discoveries`: the
-false discovery rate over 40 queries. `chart`: false alarms over 200 images, and delays. `cost`: seconds
-for 1000 images of 200 outlines.
+false discovery rate over 40 queries. `chart`: false alarms over 200 images, and delays. `acquired`: outlines
+acquired as the reference or otherwise. `cost`: seconds for 1000 images of 200 outlines.
 """
 
 from collections import defaultdict
-from functools import cache
+from functools import cache, partial
 from time import perf_counter, process_time
 
 import numpy as np
@@ -23,6 +23,7 @@ from napari_shape_ensembles import Ensemble, Reference, Settings, decompose, ext
 from napari_shape_ensembles.comparison import reference as module
 from napari_shape_ensembles.comparison.reference_measures import Measured, measure
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales, whiten
+from precision import edges, ellipses, outermost, plane_of, rounded, traced, unevenly_clicked
 from results_file import DATA, parser_of, printed, record, share
 
 LEVEL = 0.05
@@ -38,6 +39,17 @@ BETWEEN = 0.08
 # Outlines of an image of the reference, at least and at most, and of the query.
 NUMBERS = {"15": (15, 15, 15, 15), "5 to 50": (5, 50, 5, 50), "few": (5, 50, 5, 5), "many": (5, 50, 50, 50)}
 PLANS = ((10, 0.1), (20, 0.05), (40, 0.05), (100, 0.05), (100, 0.01))
+# How outlines are acquired.
+WAYS = {
+    "traced": traced,
+    "smoothed": partial(traced, smoothing=2.0),
+    "coarser": lambda curves: Ensemble.from_labels(plane_of([curve / 1.6 for curve in curves]), scale=1.6, unit="µm"),
+    "exact": partial(Ensemble, unit="µm"),
+    "whole pixels": lambda curves: Ensemble(rounded(curves).curves, unit="µm"),
+    "outermost": outermost,
+    "edges": edges,
+    "clicked": unevenly_clicked,
+}
 # What changes in a query, by which factor, and in which share of its outlines.
 CHANGES = {
     "nothing": {},
@@ -62,7 +74,7 @@ def placeholder(name):
 
 def stand_in(parts):
     """Images of descriptors, which `Reference` uses in place of measuring outlines."""
-    found = {str(place): Measured(one[:, FORM:DESCRIBED], one[:, :FORM], np.inf, 1) for place, one in enumerate(parts)}
+    found = {str(place): Measured(one[:, FORM:DESCRIBED], one[:, :FORM], np.inf) for place, one in enumerate(parts)}
     module.measure = lambda images, settings: [found[image.name] for image in images]
     return [placeholder(name) for name in found]
 
@@ -345,6 +357,33 @@ def chart(args):
     return rows
 
 
+def acquired(args):
+    """Share flagged of images of one law, and of a rougher one, acquired as the reference was, or otherwise.
+
+    Each reference of 20 traced images, and each of images acquired as the queries are, judges five of both.
+    """
+    rng, hits = np.random.default_rng(args.seed), defaultdict(list)
+
+    def image(roughness):
+        across = 40 * np.exp(0.04 * rng.normal())
+        return ellipses(rng, int(rng.integers(8, 21)), across, roughness * np.exp(0.08 * rng.normal()))
+
+    for _ in range(args.repetitions):
+        usual, queries = [image(0.12) for _ in range(20)], [image(0.12 if place < 5 else 0.16) for place in range(10)]
+        of_traced = Reference([traced(curves) for curves in usual], Settings(landmarks=200))
+        for way, acquire in WAYS.items():
+            of_equal = Reference([acquire(curves) for curves in usual], of_traced.settings)
+            own = [acquire(query) for query in queries]
+            for name, reference in (("", of_traced), (", equal", of_equal)):
+                flagged = (reference.judge(own)["p"] <= LEVEL + 1e-9).to_numpy()
+                hits[way, f"one more{name}"].append(flagged[:5].mean())
+                hits[way, f"rougher{name}"].append(flagged[5:].mean())
+    rows = {way: {} for way in WAYS}
+    for (way, name), shares in hits.items():
+        rows[way][name] = round(float(np.mean(shares)), 3)
+    return [printed(acquired=way, **cells) for way, cells in rows.items()]
+
+
 def cost(args):
     """Seconds, from outlines to the table."""
     rng = np.random.default_rng(args.seed)
@@ -363,7 +402,7 @@ def cost(args):
 def main():
     """Run one of the simulations."""
     parser = parser_of(__doc__, repetitions=500, seed=0)
-    parser.add_argument("what", choices=("levels", "real", "made", "days", "discoveries", "chart", "cost"))
+    parser.add_argument("what", choices=("levels", "real", "made", "days", "discoveries", "chart", "acquired", "cost"))
     parser.add_argument("--laws", choices=LAWS, nargs="+", default=[*LAWS])
     parser.add_argument("--images", type=int, nargs="+", default=[10, 20, 40, 100])
     args = parser.parse_args()

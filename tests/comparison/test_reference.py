@@ -6,9 +6,10 @@ from itertools import count
 import numpy as np
 import pandas as pd
 import pytest
+from skimage.draw import polygon2mask
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Reference, Settings, accepted_by, at_pixel_size
+from napari_shape_ensembles import Ensemble, Reference, Settings, accepted_by
 from napari_shape_ensembles.comparison import reference as module
 from napari_shape_ensembles.comparison.reference_measures import Measured, drawn, unlikeness
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
@@ -43,7 +44,7 @@ def measured(monkeypatch):
         made = []
         for form, scale in descriptors:
             made.append(placeholder(f"{next(numbers) % 400}"))
-            every[made[-1].name] = Measured(scale, form, np.inf, 1.0)
+            every[made[-1].name] = Measured(scale, form, np.inf)
         return made
 
     return images
@@ -132,7 +133,7 @@ def test_constant_descriptors_say_nothing():
 
 
 def test_fewer_draws_are_a_part_of_more():
-    one = Measured(np.arange(20.0).reshape(10, 2), np.zeros((10, 4)), np.inf, 1.0)
+    one = Measured(np.arange(20.0).reshape(10, 2), np.zeros((10, 4)), np.inf)
     few, more = (drawn(one, number, [0, 1]).scale[:, 0].tolist() for number in (3, 7))
     assert len(set(more)) == 7
     assert more[:3] == few
@@ -338,50 +339,119 @@ def test_what_cannot_be_judged_says_why(reference):
     assert np.isnan(table.loc["empty", "p"])
     assert table.loc["few", "remarks"] == "only 2 outlines of each image are compared"
     assert reference.sentences(reference.judge(empty))[0].startswith("empty: not judged: it has no usable outline")
-    with pytest.raises(ValueError, match="empty has no usable outline"):
+    with pytest.raises(ValueError, match="empty is not judged: it has no usable outline"):
         reference.unlike(empty)
 
 
 def test_outlines_traced_by_another_recipe_are_not_judged():
     rng = np.random.default_rng(13)
-    usual = [image(rng, name=f"{place}", tracing={"outline_smoothing": 1.0}) for place in range(20)]
-    table = Reference(usual, QUICK).judge(image(rng, name="other", tracing={"outline_smoothing": 3.0}))
-    assert table["differs"][0] is None
-    assert "traced with outline_smoothing = 3.0, the reference with 1.0" in table["reason"][0]
+    reference = Reference([image(rng, name=f"{place}", tracing={"holes": "fill"}) for place in range(20)], QUICK)
+    other = image(rng, name="other", tracing={"holes": "keep"})
+    reason = "it was traced with holes = keep, the reference with fill: trace it by the same recipe"
+    table = reference.judge(other)
+    assert (table["differs"][0], table["reason"][0]) == (None, reason)
+    with pytest.raises(ValueError, match=f"other is not judged: {reason}"):
+        reference.unlike(other)
+    chart = reference.chart([other])
+    assert (chart["remarks"][0], chart["p"].isna()[0]) == (f"not charted: {reason}", True)
 
 
-def test_outlines_acquired_in_another_way_are_not_judged():
-    """Of one law: those that were clicked or rounded to whole pixels would be called rougher, or smoother."""
+ACQUIRED = {
+    "traced": lambda curves, **given: Ensemble.from_labels(plane_of(curves), unit="µm", scale=1.0, **given),
+    "smoothed": lambda curves, **given: ACQUIRED["traced"](curves, smoothing=2.0, **given),
+    "coarse": lambda curves, **given: Ensemble.from_labels(
+        plane_of([curve / 1.6 for curve in curves]), unit="µm", scale=1.6, **given
+    ),
+    "exact": lambda curves, **given: Ensemble(curves, unit="µm", **given),
+    "whole pixels": lambda curves, **given: Ensemble([np.round(curve) for curve in curves], unit="µm", **given),
+    "clicked": lambda curves, **given: Ensemble([curve[::16] for curve in curves], unit="µm", **given),
+}
+
+
+def plane_of(curves):
+    """Labels of outlines beside each other."""
+    places = [curve - curve.min(axis=0) + 3 for curve in curves]
+    tiles = [polygon2mask(np.ceil(place.max(axis=0)).astype(int) + 3, place) for place in places]
+    plane = np.zeros((max(map(len, tiles)), sum(tile.shape[1] for tile in tiles)), int)
+    ends = np.cumsum([tile.shape[1] for tile in tiles])
+    for label, (tile, end) in enumerate(zip(tiles, ends, strict=True), 1):
+        plane[: len(tile), end - tile.shape[1] : end][tile] = label
+    return plane
+
+
+@pytest.fixture(scope="module")
+def acquired():
+    """Images of one kind, and rougher ones, acquired in several ways."""
     rng = np.random.default_rng(19)
-    exact = [image(rng, size=20, vertices=320, name=f"{place}") for place in range(22)]
-    whole, clicked = (
-        [Ensemble([change(curve) for curve in one.curves], name=one.name) for one in exact]
-        for change in (np.round, lambda curve: curve[::16])
-    )
-    table = Reference(whole[:20], QUICK).judge([whole[20], clicked[21]])
-    assert table["differs"].notna().tolist() == [True, False]
-    assert table["reason"][1].startswith("its outlines were clicked by hand, those of the reference follow the bound")
-    table = Reference(clicked[:20], QUICK).judge([clicked[20], whole[21]])
-    assert table["differs"].notna().tolist() == [True, False]
-    assert table["reason"][1].startswith("its outlines follow the boundaries of pixels, those of the reference were")
+
+    def images(number, roughness):
+        drawn = [image(rng, size=15, vertices=320, roughness=roughness).curves for _ in range(number)]
+        return {
+            way: [acquire(curves, name=f"{roughness} {place}") for place, curves in enumerate(drawn)]
+            for way, acquire in ACQUIRED.items()
+        }
+
+    return images(40, 0.05), images(6, 0.12)
 
 
-def test_pixels_of_another_size_are_brought_to_the_larger():
-    rng = np.random.default_rng(14)
-    usual = [image(rng, 8, name=f"{place}", size=20, pixel_size=1.0, unit="µm") for place in range(3)]
-    kind = Reference(usual, QUICK)
-    fine, coarse = (image(rng, 8, name="query", size=20, pixel_size=size, unit="µm") for size in (0.5, 2.0))
-    pd.testing.assert_frame_equal(kind.judge(fine), kind.judge(at_pixel_size(fine, 1.0)))
-    larger = Reference([at_pixel_size(one, 2.0) for one in usual], QUICK)
-    pd.testing.assert_frame_equal(kind.judge(coarse), larger.judge(coarse))
-    assert Reference([*usual, coarse], QUICK).images[0].pixel_size == (2.0, 2.0)
-    huge = image(rng, 8, name="huge", size=20_000, pixel_size=500.0, unit="µm")
+@pytest.mark.parametrize("usual", ["traced", "clicked"])
+@pytest.mark.parametrize("way", ACQUIRED)
+def test_outlines_acquired_otherwise_are_compared_at_the_coarser_precision(usual, way, acquired):
+    """Unchanged, they would be called rougher, or smoother, in nearly all images."""
+    alike, rough = acquired
+    reference = Reference(alike[usual][:20], QUICK)
+    table = reference.judge([*alike[way][20:], *rough[way]])
+    assert (table["reason"] == "").all()
+    assert table["remarks"].str.contains("acquired otherwise").all() == (way != usual)
+    assert (table["differs"][:20] == "nothing").sum() >= 17
+    assert (table["differs"][20:] != "nothing").sum() >= 5
+    one = reference.unlike(rough[way][0])
+    assert one["form"].sum() == pytest.approx(1)
+
+
+def test_a_clicked_query_is_judged_alone_and_the_same_again(acquired):
+    alike, _ = acquired
+    reference = Reference(alike["traced"][:20], QUICK)
+    queries = [*alike["clicked"][20:24], *alike["coarse"][24:26]]
+    together, alone = reference.judge(queries), pd.concat([reference.judge(one) for one in queries], ignore_index=True)
+    pd.testing.assert_frame_equal(together.drop(columns="p_adjusted"), alone.drop(columns="p_adjusted"))
+
+
+def test_pixels_of_other_proportions_are_not_judged(acquired):
+    alike, _ = acquired
+    halves = [curve / (1, 2) for curve in alike["exact"][0].curves]
+    oblong = Ensemble.from_labels(plane_of(halves), scale=(1, 2), unit="µm")
+    table = Reference(alike["traced"][:20], QUICK).judge(oblong)
+    assert table["differs"][0] is None
+    assert table["reason"][0].startswith("its pixels have other proportions than those")
+
+
+def test_a_chart_takes_finer_outlines_and_says_which_are_coarser(acquired):
+    alike, _ = acquired
+    chart = Reference(alike["traced"][:20], QUICK).chart([alike[way][20] for way in ("exact", "clicked", "coarse")])
+    assert chart["p"].isna().tolist() == [False, True, True]
+    assert "acquired otherwise" in chart["remarks"][0]
+    assert chart["remarks"].str.startswith("not charted: its outlines are coarser than").tolist() == [False, True, True]
+
+
+def test_images_acquired_in_several_ways_make_a_reference_of_the_coarsest(acquired, tmp_path):
+    alike, _ = acquired
+    mixed = [*alike["traced"][:10], *alike["coarse"][10:20]]
+    reference = Reference(mixed, QUICK)
+    assert {one.pixel_size for one in reference.images} == {(1.6, 1.6)}
+    assert "all were brought to the coarsest" in reference.warnings[0]
+    table = reference.judge(alike["traced"][20:])
+    assert (table["differs"] == "nothing").sum() >= 17
+    path = tmp_path / "mixed.reference.npz"
+    reference.save(path)
+    pd.testing.assert_frame_equal(Reference.load(path).judge(alike["traced"][20:]), table)
+
+
+def test_of_pixels_too_large_for_all_outlines_is_said_so(acquired):
+    alike, _ = acquired
+    kind = Reference(alike["traced"][:3], QUICK)
+    huge = image(np.random.default_rng(14), 8, name="huge", size=20_000, vertices=320, pixel_size=500.0, unit="µm")
     assert kind.judge(huge)["reason"][0] == "at its pixels, of 500 µm, no outline of the reference is left"
-
-
-def test_vertices_drawn_in_another_way_are_remarked(reference):
-    coarse = Ensemble([curve[::6] for curve in image(np.random.default_rng(15)).curves])
-    assert "its vertices are " in reference.judge(coarse)["remarks"][0]
 
 
 @pytest.mark.parametrize(

@@ -514,3 +514,10 @@ def test_the_images_of_a_via_file_remain_separate(tmp_path):
     assert found.images.tolist() == [f"{name}.tif" for name in "abcd" for _ in range(3)]
     write_curves(tmp_path / "again.csv", found)
     assert read_curves(tmp_path / "again.csv").ensemble.images.tolist() == found.images.tolist()
+
+
+def test_one_curve_or_a_slice_of_a_table_is_a_table_with_its_features():
+    whole = table()
+    assert whole[2].ensemble.ids.tolist() == [whole.ensemble.ids[2]]
+    assert whole[-1].features.equals(whole.features.iloc[[-1]].reset_index(drop=True))
+    assert len(whole[1:4].ensemble) == len(whole[1:4].features) == 3

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
-from math import ceil
+from math import ceil, inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,8 +21,7 @@ from ..checks import whole
 from ..mmd.replicates import adjusted
 from ..mmd.sequential import martingale
 from ..outlines import Ensemble
-from ..outlines.acquisition import at_pixel_size
-from ..outlines.precision import way_of
+from ..outlines.acquisition import Acquisition, acquired_as
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, over_blocks, report, reporting
@@ -68,19 +66,29 @@ _COMPARED = 0.5
 _RATIO = 4
 # Scores that differ by less are equal.
 _ROUNDING = 1e-12
-# Pixels that are larger by less are equal.
-_SAME_PIXELS = 1.1
 # Sides of the field of view that are larger by less.
 _SAME_WINDOW = 1.05
+_OTHER_SIDES = "its pixels have other proportions than those of the reference: trace both from pixels of equal ones"
 # Seeds of the draws from a query, from the images of a reference, and from those of a chart.
 _QUERY, _REFERENCE, _CHART = 0, 1, 2
 
 
 class _View(NamedTuple):
-    """Pixels and field of view at which a query is compared, if they are not those of the reference."""
+    """Acquisition and field of view at which a query is compared, if they are not those of the reference."""
 
-    pixel: float | None = None
+    acquired: Acquisition | None = None
+    polygons: Ensemble | None = None  # by which its vertices are spaced
     window: tuple[float, float] | None = None
+
+
+class _Query(NamedTuple):
+    """An image as it is compared with the reference, why it cannot be, and what was changed or left out for that."""
+
+    image: Ensemble
+    view: _View
+    measured: Measured
+    reason: str
+    notes: list[str]
 
 
 class _Compared(NamedTuple):
@@ -97,7 +105,7 @@ class Reference(Saved):
     Parameters
     ----------
     ensembles : Ensemble, or sequence of Ensemble
-        The images, at least three; one ensemble may hold several (`Ensemble.images`). Brought to one pixel size.
+        The images, at least three; one ensemble may hold several (`Ensemble.images`). Brought to one precision.
     settings : Settings, optional
         How landmarks are placed; and the seed of the draws.
     replicates : sequence of str, optional
@@ -139,8 +147,9 @@ class Reference(Saved):
     are approximate, as the mean of fewer outlines is also more skewed. The false alarms that were simulated are not
     above the level beyond chance (docs/evidence/reference.md).
 
-    A query of larger pixels, or of a smaller field of view, is compared with what the images of the reference would be
-    at these (`outlines.precision`, `border`); one of smaller pixels or a larger field, at those of the reference.
+    A query of coarser outlines (of larger pixels, smoothed more, clicked, on whole pixels), or of a smaller field of
+    view, is compared with what the images of the reference would be if acquired so (`outlines.precision`, `border`);
+    one of finer outlines or a larger field, as if acquired like the reference. Then p-values are approximate.
 
     `differs` is a closed test: it is decided by one score of form and scale together, and names that of the two that is
     also unlike by itself, so that a wrong name is at most as probable as the level.
@@ -193,7 +202,7 @@ class Reference(Saved):
         images = [_in_unit(image, given[0].unit) for part in parts for image in part]
         if empty := [image.name or "an image" for image in images if not len(image)]:
             raise ValueError(f"{listed(empty)}: no usable outline: check the segmentation, or leave the image out")
-        images, self.note = _at_largest_pixels(images)
+        images, self.note = _at_one_precision(images)
         names = distinct([image.name for image in images])
         self.images = tuple(_named(image, name) for image, name in zip(images, names, strict=True))
         require_given_once(self.images)
@@ -207,6 +216,7 @@ class Reference(Saved):
                 f"a reference needs at least {_MIN_IMAGES} {what} of the accepted kind, not {units}: add some; to show "
                 f"p = {self.significance:g} it needs {self._needed}"
             )
+        self._acquired = [Acquisition.of(image) for image in self.images]
         self._seen: dict[_View, Sequence[Ensemble]] = {_View(): self.images}
         self._at: dict[_View, list[Measured]] = {_View(): measure(self.images, self.settings)}
         self._compared: dict[tuple[Any, ...], _Compared] = {}
@@ -278,7 +288,7 @@ class Reference(Saved):
         Parameters
         ----------
         images : Ensemble, or sequence of Ensemble
-            Such as `io.read_folder` returns; one ensemble may hold several images. Traced as the reference was.
+            Such as `io.read_folder` returns; one ensemble may hold several images.
         correction : {"none", "fdr", "family"}
             What `differs` keeps below the level: for each image, the probability of a false alarm; over all of them,
             the false discovery rate (Benjamini and Hochberg); or the probability of any false alarm (Holm).
@@ -311,11 +321,8 @@ class Reference(Saved):
             raise ValueError(f"correction must be none, fdr or family, not {correction!r}")
         queries = [image for ensemble in _ensembles(images) for image in by_image(ensemble)]
         with reporting(progress):
-            report("measuring outlines", 0, 2)
-            prepared = [self._prepared(query) for query in queries]
-            measured = measure([query for query, *_ in prepared], self.settings)
-            report("comparing images", 1, 2)
-            rows = over_blocks(lambda one: self._row(*one[0], one[1]), list(zip(prepared, measured, strict=True)))
+            report("comparing images", 0, 1)
+            rows = over_blocks(self._row, queries)
         names = distinct([one.name for one in queries])
         table = pd.DataFrame([{"name": name, **row} for name, row in zip(names, rows, strict=True)])
         p_adjusted = adjusted(table["p"].to_numpy(), "family" if correction == "family" else "fdr")
@@ -329,11 +336,6 @@ class Reference(Saved):
         ]
         table["what"] = [self._what(row) for row in table.to_dict("records")]
         return table
-
-    @cached_property
-    def _ways(self) -> frozenset[str]:
-        """How the outlines of the reference were acquired."""
-        return frozenset(map(way_of, self.images))
 
     def _differs(self, p: float, of_form: float, of_scale: float) -> str:
         if p > self.significance:
@@ -351,10 +353,12 @@ class Reference(Saved):
         """State in words what `judge` returned: a sentence an image that is unlike, and one on all of them."""
         return folder_sentences(table, self.significance)
 
-    def _row(self, query: Ensemble, view: _View, note: str, measured: Measured) -> dict[str, Any]:
+    def _row(self, image: Ensemble) -> dict[str, Any]:
         """A row of `judge`, but for what depends on other images."""
+        query = self._prepared(image)
+        view, measured = query.view, query.measured
         count = self._count(view, len(measured))
-        reason, remarks = acquisition(query, measured, self.images, self._ways, self._measured(view), count)
+        reason, remarks = self._acquisition(query, count)
         row: dict[str, Any] = {
             "outlines": len(measured),
             "drawn": count,
@@ -365,11 +369,13 @@ class Reference(Saved):
             "reason": reason,
             "what": [],
             **dict.fromkeys(QUANTITIES, np.nan),
-            "remarks": "; ".join([*([note] if note else []), *remarks]),
+            "remarks": "; ".join(remarks),
         }
         if not count:
+            self._forget(view)
             return row
         compared, tests, kept = self._judged(measured, view, count)
+        self._forget(view)
         units = len(compared.images)
         row |= {"compared": units, "least_p": 1 / (units + 1), "p": _rank(joint(tests))}
         row |= {f"p_{test}": _rank(unlike.scores) for test, unlike in tests.items()}
@@ -388,31 +394,43 @@ class Reference(Saved):
         apart = np.abs(values - values.mean())
         return bool(np.isfinite(apart).all()) and _rank(apart) <= self.significance
 
-    def _prepared(self, query: Ensemble) -> tuple[Ensemble, _View, str]:
-        """Bring a query, or the reference, to the larger pixels and the smaller field of view of both.
+    def _prepared(self, query: Ensemble) -> _Query:
+        """Bring a query, or the reference, to the coarser acquisition and the smaller field of view of both."""
+        query, notes, view = _in_unit(query, self.unit), [], _View()
+        own = Acquisition.of(query)
+        reason = "" if own.has_sides_of(self._acquired) else _OTHER_SIDES
+        if len(query) and not reason and not own.is_among(self._acquired):
+            wanted = Acquisition.coarsest([own, *self._acquired])
+            polygons = query if wanted.vertices < min(one.vertices for one in self._acquired) else None
+            if polygons or not wanted.is_among(self._acquired):
+                view = _View(wanted, polygons)
+            clicked = [polygons] if polygons else self.images
+            if view not in self._seen:
+                self._seen[view] = [acquired_as(image, wanted, clicked) for image in self.images]
+            query = acquired_as(query, wanted, clicked)
+            note = "its outlines were acquired otherwise than the reference's: compared at the coarser precision"
+            exact = "its" if own == Acquisition() else "the reference's" if Acquisition() in self._acquired else ""
+            notes.append(f"{note}, {exact} taken as exact" if exact else note)
+        if self._is_other_window(query):
+            (seen, (query,)), note = at_one_window([self._seen[view], [query]])
+            notes += [note] if note else []
+            view = view._replace(window=query.window)
+            self._seen.setdefault(view, seen)
+        return _Query(query, view, measure([query], self.settings)[0], reason, notes)
 
-        Return the query, the view in which it is compared, and what was left out for that.
-        """
-        query, pixel = _in_unit(query, self.unit), None
-        sides = [
-            None if size is None else float(np.sqrt(np.prod(size)))
-            for size in (query.pixel_size, self.images[0].pixel_size)
-        ]
-        own, usual = sides
-        if own is not None and usual is not None and self.unit != "pixel":
-            if own > _SAME_PIXELS * usual:
-                pixel = own
-            else:
-                query = at_pixel_size(query, usual)
-        view = _View(pixel)
-        if pixel is not None and view not in self._seen:
-            self._seen[view] = [at_pixel_size(image, pixel) for image in self.images]
-        if not self._is_other_window(query):
-            return query, view, ""
-        (seen, (query,)), note = at_one_window([self._seen[view], [query]])
-        view = _View(pixel, query.window)
-        self._seen.setdefault(view, seen)
-        return query, view, note
+    def _acquisition(self, query: _Query, count: int) -> tuple[str, list[str]]:
+        """Why an image cannot be judged by `count` outlines, or empty; and remarks."""
+        reason, remarks = acquisition(query.image, query.measured, self.images, self._measured(query.view), count)
+        return query.reason or reason, [*query.notes, *remarks]
+
+    def _forget(self, view: _View) -> None:
+        """Free what no other query can use."""
+        if view.polygons is not None:
+            for kept in (self._seen, self._at):
+                for known in [known for known in [*kept] if known.polygons is view.polygons]:
+                    kept.pop(known, None)
+            for key in [key for key in [*self._compared] if key[0] == view]:
+                self._compared.pop(key, None)
 
     def _is_other_window(self, query: Ensemble) -> bool:
         """Whether the field of view is not among those of the reference."""
@@ -501,22 +519,23 @@ class Reference(Saved):
         Raises
         ------
         ValueError
-            For an image without outlines, or in a unit that cannot be converted.
+            For an image that cannot be judged, or in a unit that cannot be converted.
         """
         import pandas as pd
 
-        query, view, _ = self._prepared(image)
-        measured = measure([query], self.settings)[0]
-        count = self._count(view, len(measured))
-        if not count:
-            raise ValueError(f"{image.name or 'the image'} has no usable outline")
-        _, tests, kept = self._judged(measured, view, count)
+        query = self._prepared(image)
+        measured, count = query.measured, self._count(query.view, len(query.measured))
+        if reason := self._acquisition(query, count)[0]:
+            self._forget(query.view)
+            raise ValueError(f"{image.name or 'the image'} is not judged: {reason}")
+        _, tests, kept = self._judged(measured, query.view, count)
+        self._forget(query.view)
         shares = {}
         for test, unlike in tests.items():
             outlines = measured.form[:, kept] if test == "form" else measured.scale
             moved = (unlike.terms(outlines) - unlike.middle) @ unlike.weights[-1]
             shares[test] = moved / max(float(np.abs(moved.sum())), np.finfo(float).tiny)
-        table = pd.DataFrame({"id": query.ids, "score": np.mean([*shares.values()], axis=0), **shares})
+        table = pd.DataFrame({"id": query.image.ids, "score": np.mean([*shares.values()], axis=0), **shares})
         return table.sort_values("score", ascending=False, ignore_index=True)
 
     def chart(self, images: Sequence[Ensemble], *, progress: Listener | None = None) -> pd.DataFrame:
@@ -538,9 +557,9 @@ class Reference(Saved):
 
         Notes
         -----
-        Equally many outlines are drawn from each image. Images of fewer, of larger pixels, or of another field of view
-        are not charted: NaN. A lasting change is noticed soon or never: after many images of the new kind, these are
-        usual.
+        Equally many outlines are drawn from each image. Images of fewer, of coarser outlines, or of another field of
+        view, and those that `judge` does not judge, are not charted: NaN. A lasting change is noticed soon or never:
+        after many images of the new kind, these are usual.
         """
         import pandas as pd
 
@@ -551,17 +570,17 @@ class Reference(Saved):
         kept = resolved(lobes, before[0].form.shape[1])
         p_values, remarks = [], []
         with reporting(progress):
-            for place, query in enumerate(queries):
-                report(query.name, place, len(queries))
-                query, view, _ = self._prepared(query)
-                one = measure([query], self.settings)[0]
-                resolves_less = len(resolved(one.lobes, one.form.shape[1])) < len(kept)
-                if view != _View() or len(one) < count or resolves_less:
-                    reason = (
-                        f"it has {counted(len(one), 'outline')}, {count} are drawn"
-                        if len(one) < count
-                        else "its pixels resolve less, or its field of view is another"
-                    )
+            for place, image in enumerate(queries):
+                report(image.name, place, len(queries))
+                query = self._prepared(image)
+                one = query.measured
+                reason, remarked = self._acquisition(query, min(count, len(one)))
+                if not reason and len(one) < count:
+                    reason = f"it has {counted(len(one), 'outline')}, {count} are drawn"
+                if not reason and query.view != _View():
+                    reason = "its outlines are coarser than those of the reference, or its field of view is another"
+                self._forget(query.view)
+                if reason:
                     remarks.append(f"not charted: {reason}")
                     p_values.append(np.nan)
                     continue
@@ -571,7 +590,7 @@ class Reference(Saved):
                 larger = int((scores > scores[-1] + tie).sum())
                 equal = int((scores >= scores[-1] - tie).sum()) - larger
                 p_values.append((larger + (1 - ties.random()) * equal) / len(scores))
-                remarks.append("")
+                remarks.append("; ".join(remarked))
         p = np.array(p_values, dtype=np.float64)
         evidence = np.full(len(p), np.nan)
         evidence[~np.isnan(p)] = martingale(p[~np.isnan(p)])
@@ -730,13 +749,15 @@ def _ensembles(given: Ensemble | Iterable[Ensemble]) -> list[Ensemble]:
     return [one if isinstance(one, Ensemble) else sample_of(one) for one in parts]
 
 
-def _at_largest_pixels(images: list[Ensemble]) -> tuple[list[Ensemble], str]:
-    """Bring images of known pixel size to the largest of theirs, at which any image can be judged; and a note."""
-    sizes = [float(np.sqrt(np.prod(image.pixel_size))) for image in images if image.pixel_size is not None]
-    if len(sizes) < len(images) or images[0].unit == "pixel" or max(sizes) <= _SAME_PIXELS * min(sizes):
+def _at_one_precision(images: list[Ensemble]) -> tuple[list[Ensemble], str]:
+    """Bring images that were acquired in several ways to the coarsest of these; and a note."""
+    acquired = [Acquisition.of(image) for image in images]
+    alike = [one._replace(vertices=8 if isfinite(one.vertices) else inf, edge=0) for one in acquired]
+    if all(one.is_among(alike[:1]) for one in alike):
         return images, ""
-    words = f"Pixels measure {min(sizes):.4g} to {max(sizes):.4g} {images[0].unit}: all outlines were brought to the"
-    return [at_pixel_size(image, max(sizes)) for image in images], f"{words} largest, and finer detail is not compared"
+    wanted = Acquisition.coarsest(acquired)
+    note = "Outlines were acquired in several ways: all were brought to the coarsest, and finer detail is not compared"
+    return [acquired_as(image, wanted, images) for image in images], note
 
 
 def by_image(ensemble: Ensemble) -> list[Ensemble]:

@@ -11,7 +11,8 @@ import numpy as np
 
 from .._types import Index, Real
 from ..outlines import Ensemble
-from ..outlines.offsets import following
+from ..outlines.ensemble import areas_and_perimeters
+from ..outlines.precision import precision_of
 from ..progress import one_library_thread, over_blocks
 from ..shapes import decompose
 from ..shapes.lobes import BANDS, lobes_held
@@ -55,14 +56,11 @@ class Measured:
         From `form_descriptors`, for all bands that the landmarks resolve.
     lobes : float
         Largest number of lobes that its pixels resolve; infinite if their size is unknown.
-    spacing : float
-        Mean distance of neighboring vertices.
     """
 
     scale: Real
     form: Real
     lobes: float
-    spacing: float
 
     def __len__(self) -> int:
         return len(self.scale)
@@ -74,7 +72,7 @@ def measure(images: Sequence[Ensemble], settings: Settings) -> list[Measured]:
     @one_library_thread()
     def measured(image: Ensemble) -> Measured:
         if not len(image):
-            return Measured(np.empty((0, 2)), np.empty((0, 2)), np.inf, np.nan)
+            return Measured(np.empty((0, 2)), np.empty((0, 2)), np.inf)
         blocks = [image[start : start + _BLOCK] for start in range(0, len(image), _BLOCK)]
         scale, form = [], []
         for block in blocks if len(blocks) > 1 else [image]:
@@ -82,10 +80,10 @@ def measure(images: Sequence[Ensemble], settings: Settings) -> list[Measured]:
             short, long = np.linalg.eigvalsh(extents).T
             scale.append(np.stack([np.log(short * long) / 2, np.log(long / short)], axis=1))
             form.append(form_descriptors(undulation, 0))
-        edges = np.linalg.norm(image.vertices[following(image.offsets)] - image.vertices, axis=1)
-        around = np.add.reduceat(edges, image.offsets[:-1])
-        pixels = None if image.pixel_size is None else around / np.mean(image.pixel_size)
-        return Measured(np.concatenate(scale), np.concatenate(form), lobes_held(pixels), float(edges.mean()))
+        pixel = precision_of(image).pixel.mean(axis=1)
+        _, around = areas_and_perimeters(image.vertices, image.offsets)
+        held = lobes_held(around[pixel > 0] / pixel[pixel > 0])
+        return Measured(np.concatenate(scale), np.concatenate(form), held)
 
     return over_blocks(measured, images)
 

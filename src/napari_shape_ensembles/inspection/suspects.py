@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,7 +13,7 @@ import numpy as np
 import scipy  # its subpackages load lazily
 from numpy.typing import ArrayLike, NDArray
 
-from .._types import Real
+from .._types import Mask, Real
 from ..archive import ContentError, StrPath, exact_csv_options, write_bytes
 from ..comparison import Settings
 from ..outlines import Ensemble
@@ -599,76 +599,44 @@ def reasons(
     confirming : mapping of str to Trees, optional
         Trees of the faults; by default those of the package.
     """
-    table = {name: measured[name].to_numpy(dtype=np.float64) for name in measured}
+    table: dict[str, Real] = {str(name): measured[name].to_numpy(dtype=np.float64) for name in measured}
     beyond = {name: values - np.median(values) for name, values in table.items()}
-    typical = {name: float(np.median(values)) for name, values in table.items()}
-    ratio = table["area"] / typical["area"]
+    ratio = table["area"] / np.median(table["area"])
     size = np.log(ratio)
     far = (_unusual(size) > OUTLIER_SIGMAS) & (np.abs(size) > np.log(2))
-    dented = beyond["solidity"] < -max(0.1, OUTLIER_SIGMAS * 1.4826 * np.median(np.abs(beyond["solidity"])))
-    necked = (table["neck"] < 0.8) & (table["neck_share"] > 0.15) & (beyond["ellipse_fit"] < -0.02)
-    # A label around another one lacks the pixels of that one.
-    enclosing = table["enclosed_pixels"] > 0
-    dented &= ~enclosing
-    necked &= ~enclosing
-    halved = (table["contact"] > 0.8) & (table["join_solid"] > 0.95) & (table["join_gain"] > 0.005)
     error = trees_of("labels" if seen is None else "image")
     odds = error.log_odds(relative_evidence(measured, error.spread) if seen is None else seen)
     likely = scipy.special.expit(error.slope * odds + error.offset)
-    dented &= likely > _MIN_ERROR
-    if seen is None:
-        necked &= likely > _MIN_ERROR_IN_FORM
-        halved &= likely > _MIN_ERROR_IN_FORM
+    # A label around another one lacks the pixels of that one.
+    enclosing = table["enclosed_pixels"] > 0
+    dented = beyond["solidity"] < -max(0.1, OUTLIER_SIGMAS * 1.4826 * np.median(np.abs(beyond["solidity"])))
+    dented &= ~enclosing & (likely > _MIN_ERROR)
+    necked = (table["neck"] < 0.8) & (table["neck_share"] > 0.15) & (beyond["ellipse_fit"] < -0.02) & ~enclosing
+    halved = (table["contact"] > 0.8) & (table["join_solid"] > 0.95) & (table["join_gain"] > 0.005)
     # Where objects lie on others, that is how they are.
     divided = (table["pieces"] > 1) & (table["pieces_apart"] == 1)
     overlapping = np.count_nonzero(divided | enclosing) >= max(_MIN_OVERLAPPING, _MIN_OVERLAPPING_SHARE * len(measured))
-    divided, enclosed = divided & overlapping, enclosing & ~overlapping
-    rules = [
+    rules: list[tuple[Mask, str]] = [
         (table["open_holes"] > 0, "hole: {open_holes:.0f} of {open_pixels:.0f} px, {hole_percent} % of the object"),
-        (enclosed, "encloses other labels, of {enclosed_pixels:.0f} px"),
-        ((table["pieces"] > 1) & ~divided, "{pieces:.0f} pieces: {loose_percent} % lies off the largest"),
+        (enclosing & ~overlapping, "encloses other labels, of {enclosed_pixels:.0f} px"),
+        (
+            (table["pieces"] > 1) & ~(divided & overlapping),
+            "{pieces:.0f} pieces: {loose_percent} % lies off the largest",
+        ),
     ]
-    if seen is not None:
+    if seen is None:
+        necked &= likely > _MIN_ERROR_IN_FORM
+        halved &= likely > _MIN_ERROR_IN_FORM
+    else:
         trees = confirming or {fault: trees_of(fault) for fault in _CONFIRMED_REASONS}
         sure = {fault: 1 / (1 + np.exp(-some.log_odds(seen))) > _MIN_PROBABILITY for fault, some in trees.items()}
-        reach = max(1.5, 0.2 * np.sqrt(typical["area"] / np.pi))
-        stray = (table["contrast"] < 0.25) & (table["edge_here"] < 0.4 * typical["edge_here"])
-        moved = (beyond["shift"] > reach) & (beyond["leak_share"] > 0.08) & (beyond["missed_share"] > 0.08)
-        leaking = (beyond["leak_share"] > 0.15) & (beyond["no_edge"] + beyond["edge_in"] > 0.1)
-        cut = (beyond["missed_share"] > 0.2) & (beyond["no_edge"] + beyond["edge_out"] > 0.1)
-        seam = (table["valley"] > 0.1) & (table["valley_share"] > 0.2) & (beyond["ellipse_fit"] < -0.01)
-        nothing = (
-            (table["contrast"] < _MAX_SPECK_EVIDENCE) & (table["edge_here"] < _MAX_SPECK_EVIDENCE) & far & (size < 0)
-        )
-        stray &= (sure["stray"] | nothing) & (table["holes"] == 0)
-        moved &= sure["shift"] & ~stray
-        leaking &= sure["leak"] & ~moved & ~stray
-        cut &= sure["cut"] & ~moved & ~stray
+        faults, stray = _faults_in_image(table, beyond, sure, far & (size < 0))
+        rules += faults
         necked &= (beyond["leak_share"] < 0.2) & sure["merge"] & ~stray
-        seam &= sure["merge"] & ~necked & ~stray
         halved &= (table["seam"] < 0.1) & sure["split"] & ~stray
-        rules += [
-            (
-                stray,
-                "stray: contrast {contrast:.2f} of the typical one, edge {edge_here:.2f}: nothing here looks like an "
-                "object",
-            ),
-            (moved, "shifted: the edge of the image lies {shift:.1f} px to one side"),
-            (
-                leaking,
-                "leak: {leak_share:.0%} of it looks like its surroundings, {no_edge:.0%} of its outline follows no "
-                "edge",
-            ),
-            (
-                cut,
-                "cut: the object seems to extend beyond its outline, by {missed_share:.0%} of its area, and "
-                "{no_edge:.0%} of its outline follows no edge",
-            ),
-            (
-                seam,
-                "two objects in one: a seam between two parts, {valley:.2f} of the gray range below them",
-            ),
-        ]
+        seam = (table["valley"] > 0.1) & (table["valley_share"] > 0.2) & (beyond["ellipse_fit"] < -0.01)
+        seam &= sure["merge"] & ~necked & ~stray
+        rules += [(seam, "two objects in one: a seam between two parts, {valley:.2f} of the gray range below them")]
     rules += [
         (
             necked,
@@ -685,19 +653,60 @@ def reasons(
             far & (size < 0) & (table["border_share"] == 0) & (likely > _MIN_ERROR),
             "small: {area:.0f} px, {ratio} times the median of this image",
         ),
-        (dented, f"dented: it fills {{solidity:.0%}} of its convex hull, here {typical['solidity']:.0%} is typical"),
+        (
+            dented,
+            f"dented: it fills {{solidity:.0%}} of its convex hull, here {np.median(table['solidity']):.0%} is typical",
+        ),
     ]
-    figures: dict[Any, Any] = dict(table)
     # With its holes, an object has hole_pixels / hole_share pixels.
     share = table["hole_share"] * table["open_pixels"] / np.maximum(table["hole_pixels"], 1)
-    percents = {"hole_percent": 100 * share, "loose_percent": 100 * table["loose_share"]}
-    figures.update({name: _two_digits(values) for name, values in {"ratio": ratio, **percents}.items()})
-    sentences: list[list[str]] = [[] for _ in range(len(measured))]
+    in_words = {"ratio": ratio, "hole_percent": 100 * share, "loose_percent": 100 * table["loose_share"]}
+    return _sentences(rules, table | {name: _two_digits(values) for name, values in in_words.items()})
+
+
+def _faults_in_image(
+    table: Mapping[str, Real], beyond: Mapping[str, Real], sure: Mapping[str, Mask], tiny: Mask
+) -> tuple[list[tuple[Mask, str]], Mask]:
+    """Rules about the image below each label, with their words; and which labels are no object at all."""
+    typical = {name: float(np.median(table[name])) for name in ("area", "edge_here")}
+    reach = max(1.5, 0.2 * np.sqrt(typical["area"] / np.pi))
+    nothing = (table["contrast"] < _MAX_SPECK_EVIDENCE) & (table["edge_here"] < _MAX_SPECK_EVIDENCE) & tiny
+    stray = (table["contrast"] < 0.25) & (table["edge_here"] < 0.4 * typical["edge_here"])
+    stray &= (sure["stray"] | nothing) & (table["holes"] == 0)
+    moved = (beyond["shift"] > reach) & (beyond["leak_share"] > 0.08) & (beyond["missed_share"] > 0.08)
+    moved &= sure["shift"] & ~stray
+    leaking = (beyond["leak_share"] > 0.15) & (beyond["no_edge"] + beyond["edge_in"] > 0.1)
+    leaking &= sure["leak"] & ~moved & ~stray
+    cut = (beyond["missed_share"] > 0.2) & (beyond["no_edge"] + beyond["edge_out"] > 0.1)
+    cut &= sure["cut"] & ~moved & ~stray
+    rules = [
+        (
+            stray,
+            "stray: contrast {contrast:.2f} of the typical one, edge {edge_here:.2f}: nothing here looks like an "
+            "object",
+        ),
+        (moved, "shifted: the edge of the image lies {shift:.1f} px to one side"),
+        (
+            leaking,
+            "leak: {leak_share:.0%} of it looks like its surroundings, {no_edge:.0%} of its outline follows no edge",
+        ),
+        (
+            cut,
+            "cut: the object seems to extend beyond its outline, by {missed_share:.0%} of its area, and "
+            "{no_edge:.0%} of its outline follows no edge",
+        ),
+    ]
+    return rules, stray
+
+
+def _sentences(rules: Sequence[tuple[Mask, str]], figures: Mapping[str, Real | list[str]]) -> list[str]:
+    """The words of the rules that hold for each label, with its figures."""
+    found: list[list[str]] = [[] for _ in rules[0][0]]
     for holds, words in rules:
-        for label in np.flatnonzero(holds):
-            filled = words.format(**{str(name): values[label] for name, values in figures.items()})
-            sentences[label].append(filled.replace("%", " %").replace("  %", " %"))
-    return ["; ".join(each) for each in sentences]
+        for label in np.flatnonzero(holds).tolist():
+            filled = words.format(**{name: values[label] for name, values in figures.items()})
+            found[label].append(filled.replace("%", " %").replace("  %", " %"))
+    return ["; ".join(each) for each in found]
 
 
 def _two_digits(values: Real) -> list[str]:

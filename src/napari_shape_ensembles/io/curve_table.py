@@ -11,7 +11,7 @@ from struct import error as struct_error
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._types import Real
 from ..archive import ContentError, Tree
@@ -89,8 +89,10 @@ class CurveTable:
         """The curves in pixels, with the center of the first pixel at (0, 0)."""
         return [curve / self.scale for curve in self.ensemble.curves]
 
-    def __getitem__(self, chosen: NDArray[Any]) -> CurveTable:
-        """Return some of the curves, by a mask or by their places."""
+    def __getitem__(self, chosen: int | slice | ArrayLike) -> CurveTable:
+        """Return some of the curves, or one of them, by a mask or by their places."""
+        if not isinstance(chosen, slice):
+            chosen = np.atleast_1d(chosen)
         features = self.features
         if features.shape[1]:
             features = features.iloc[chosen].reset_index(drop=True)

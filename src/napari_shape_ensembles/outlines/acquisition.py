@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._types import Mask, Real
 from ..checks import expect
 from .ensemble import PIXEL_COLUMNS, Ensemble, areas_and_perimeters
-from .precision import GRID_ERROR, TOLERANCE, TRACED_AGAIN, Precision, pixels_of
+from .precision import GRID_ERROR, MAX_ACROSS, TOLERANCE, TRACED_AGAIN, Precision, pixels_of, precision_of
 from .reasons import VANISHED, too_small
 from .recipe import Recipe
 from .retracing import LEAST_SMOOTHING, along_grid, masks_traced_again, traced_again, with_larger_pixels
 
+# Smoothing of outlines that follow pixels and of others, in pixels: with that of tracing, 1, one of 13 images of nearly
+# smooth outlines on whole pixels is unlike a reference of traced ones, with this one of 25, as of traced ones.
+_OVER_CORNERS = 1.5
 # Relative differences, and decimals of pixels, that are rounding errors.
 _ROUNDING, _DIGITS = 1e-6, 6
 # A simulated grid lies at so many radii of an outline from its middle: it falls on each in another way.
@@ -33,6 +36,54 @@ _MOST_SPACINGS = 200
 _GOLDEN = (5**0.5 - 1) / 2
 # Points of a spline between two vertices of a polygon.
 _PER_EDGE = 12
+
+
+class Acquisition(NamedTuple):
+    """How most outlines of an image were acquired, as in `Precision`, in the unit of the ensemble."""
+
+    pixel: tuple[float, float] = (0.0, 0.0)
+    smoothing: tuple[float, float] = (0.0, 0.0)
+    step: tuple[float, float] = (0.0, 0.0)
+    vertices: float = np.inf
+    edge: float = 0.0
+
+    @classmethod
+    def of(cls, ensemble: Ensemble) -> Acquisition:
+        """Medians over the outlines of an ensemble."""
+        if not len(ensemble):
+            return cls()
+        own = precision_of(ensemble)
+        pixel, smoothing, step = (_pair(np.median(of, axis=0)) for of in (own.pixel, own.smoothing, own.step))
+        return cls(pixel, smoothing, step, float(np.median(own.vertices)), float(np.median(own.edge)))
+
+    @classmethod
+    def coarsest(cls, acquired: Sequence[Acquisition]) -> Acquisition:
+        """The one to which outlines that were acquired in several ways can be brought."""
+        pixel, smoothing, step = np.max([[one.pixel, one.smoothing, one.step] for one in acquired], axis=0)
+        edges = [one.edge for one in acquired]
+        if max(edges) > TOLERANCE * min(edges):
+            # Ways around the corners of pixels differ; smoothed, they are alike.
+            smoothing = np.maximum(smoothing, _OVER_CORNERS * pixel)
+        return cls(_pair(pixel), _pair(smoothing), _pair(step), min(one.vertices for one in acquired), min(edges))
+
+    def has_sides_of(self, others: Sequence[Acquisition]) -> bool:
+        """Whether its pixels, if any, are as wide as high as those of others."""
+        ratios = [one.pixel[0] / one.pixel[1] for one in others if all(one.pixel)]
+        if not all(self.pixel) or not ratios:
+            return True
+        return any(1 / TOLERANCE <= self.pixel[0] / self.pixel[1] / one <= TOLERANCE for one in ratios)
+
+    def is_among(self, others: Sequence[Acquisition]) -> bool:
+        """Whether it is one of others, or between them."""
+        every = (self, *others)
+        numbers = ([*one.pixel, *one.smoothing, *one.step, 1 / one.vertices, one.edge] for one in every)
+        return all(
+            min(usual) / TOLERANCE <= own <= TOLERANCE * max(usual) for own, *usual in zip(*numbers, strict=True)
+        )
+
+
+def _pair(sides: Real) -> tuple[float, float]:
+    return float(sides[0]), float(sides[1])
 
 
 def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Real, spacings: list[Real]) -> Ensemble:
@@ -82,6 +133,42 @@ def acquired_at(ensemble: Ensemble, own: Precision, wanted: Precision, axes: Rea
     held[rows] = (own.size[:, None] * np.maximum(wanted.pixel, own.along(axes).pixel))[rows]
     ensemble = ensemble.assign(**dict(zip(PIXEL_COLUMNS, held.T, strict=True)))
     return _left(ensemble, curves, tracing=ensemble.tracing | {TRACED_AGAIN: True})
+
+
+def acquired_as(ensemble: Ensemble, wanted: Acquisition, polygons: Sequence[Ensemble]) -> Ensemble:
+    """Return outlines as they would have been acquired in a coarser way; the ensemble itself if none changes.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    wanted : Acquisition
+    polygons : sequence of Ensemble
+        Where `wanted` has few vertices, outlines get as many as the polygon of their rank of size, spaced like these.
+    """
+    if any(wanted.pixel):
+        ensemble = without_small(ensemble, wanted.pixel)
+    own = precision_of(ensemble)
+    size, spacings, vertices = own.size[:, None], [], np.full(len(ensemble), np.inf)
+    if np.isfinite(wanted.vertices):
+        known = [precision_of(image) for image in polygons]
+        for image, of in zip(polygons, known, strict=True):
+            spacings += spacings_of(image, of)
+        sizes, counts = (np.concatenate([getattr(of, name) for of in known]) for name in ("size", "vertices"))
+        clicked = np.isfinite(counts)
+        counts = counts[clicked][np.argsort(sizes[clicked], kind="stable")]
+        rank = (np.argsort(np.argsort(own.size, kind="stable")) + 0.5) / max(len(ensemble), 1)
+        vertices = counts[(rank * len(counts)).astype(np.intp)]
+    pixel, step = (
+        np.where(size < MAX_ACROSS * np.array(side), np.array(side), 0) for side in (wanted.pixel, wanted.step)
+    )
+    target = Precision(own.size, pixel / size, np.array(wanted.smoothing) / size, step, vertices, own.edge)
+    found = acquired_at(ensemble, own, target, size[..., None] * np.eye(2), spacings)
+    if found is ensemble or not any(wanted.pixel):
+        return found
+    metadata = found.metadata.drop(columns=list(PIXEL_COLUMNS), errors="ignore")
+    sigma = {"outline_smoothing": wanted.smoothing[0] / wanted.pixel[0], "smoothing_unit": "pixel"}
+    more: dict[str, Any] = {"pixel_size": wanted.pixel, "metadata": metadata, "tracing": found.tracing | sigma}
+    return found.derived(found.curves, **more)
 
 
 def _coarser(wanted: Precision, own: Precision) -> Mask:

@@ -9,9 +9,9 @@ from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import pdtrc
 
+from .._types import Mask, Real
 from ..checks import expect
 from ..palette import axes_of
 from ..parameters import parameters_of
@@ -296,47 +296,19 @@ def _may_be_chance(pairs: Counter[tuple[str, str]], totals: Counter[str], pair: 
 
 def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
     """Checks of one sample, image by image."""
-    features = ensemble.features
-    area, circularity = features["area"].to_numpy(), features["circularity"].to_numpy()
-    solidity, usual = features["solidity"].to_numpy(), float(np.median(area))
-    # Fraction of each outline in its longest run along a row or column; whether its closing edge is far too long.
-    offsets = ensemble.offsets
-    edges = ensemble.vertices[following(offsets)] - ensemble.vertices  # a curve's closing edge is its last
-    curve, length = np.repeat(np.arange(len(ensemble)), np.diff(offsets)), np.linalg.norm(edges, axis=1)
-    longest = np.zeros(len(ensemble))
-    for axis in (0, 1):
-        along = np.abs(edges[:, axis]) <= 1e-9 * length
-        starts = np.flatnonzero(np.diff(np.concatenate([[-1], np.where(along, curve, -1 - np.arange(len(along)))])))
-        np.maximum.at(longest, curve[starts], np.add.reduceat(np.where(along, length, 0), starts))
-    straight = longest / np.bincount(curve, length, minlength=len(ensemble))
-    closing, others = length[offsets[1:] - 1], length.copy()
-    others[offsets[1:] - 1] = 0
-    gaping = closing > _MAX_LONGEST_GAP * np.maximum.reduceat(others, offsets[:-1])
-    for index in np.flatnonzero(gaping):
-        gaping[index] = closing[index] > _MAX_MEDIAN_GAP * np.median(length[offsets[index] : offsets[index + 1] - 1])
-    bad: Mapping[str, tuple[NDArray[np.bool_], float, bool, str]] = {
-        "specks": (
-            area < _SPECK * usual,
-            _MAX_SPECK_FRACTION,
-            False,
-            "are specks, smaller than a twentieth of the median area",
-        ),
-        "merged": (
-            (area > _MERGED_AREA * usual) & (solidity < np.median(solidity) - _MERGED_SOLIDITY),
-            _MAX_MERGED_FRACTION,
-            False,
-            "look like several objects in one",
-        ),
-        "cut": (
-            straight > _MIN_STRAIGHT_FRACTION,
-            _MAX_CUT_FRACTION,
-            False,
-            "run straight along a row or column, as if cut off there",
-        ),
-        "open": (gaping, _MAX_OPEN_FRACTION, True, "were open: their closing edge is many times as long as the others"),
-    }
-    # Objects below the default minimum area are usually fragments or background. Whoever raises it has chosen what is
-    # left out; and what is too small for coarser pixels was an object in its image.
+    yield from _left_out(name, ensemble)
+    yield from _gaps(name, ensemble)
+    yield from _windows(name, ensemble)
+    images = list(dict.fromkeys(ensemble.images.tolist()))
+    yield from _faults(name, ensemble, images)
+    yield from _few_pixels(name, ensemble)
+    if len(images) >= _MIN_IMAGES:
+        yield from _unlike_others(name, ensemble, images)
+
+
+def _left_out(name: str, ensemble: Ensemble) -> Iterator[Finding]:
+    """Many objects below the default minimum area, which are usually fragments or background."""
+    # Whoever raises it has chosen what is left out; what is too small for coarser pixels was an object in its image.
     limits = {
         reason.limit: count
         for reason, count in ensemble.dropped.items()
@@ -349,8 +321,13 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
             "or fragments of objects"
         )
         yield Finding("specks", name, True, text, _MAX_SPECK_FRACTION)
+
+
+def _gaps(name: str, ensemble: Ensemble) -> Iterator[Finding]:
+    """Outlines as irregular and unequal as gaps between objects, of which many reach the border."""
+    circularity, area = (ensemble.features[of].to_numpy() for of in ("circularity", "area"))
     reaching = sum(count for reason, count in ensemble.dropped.items() if reason.key in ("border", "masked"))
-    spread = float(np.median(np.abs(np.log(area / usual))))
+    spread = float(np.median(np.abs(np.log(area / np.median(area)))))
     irregular = float(np.median(circularity)) < _MAX_GAP_CIRCULARITY and spread > _MIN_GAP_SPREAD
     if len(ensemble) >= _MIN_GAPS and irregular and reaching > _MIN_GAPS_CUT * (reaching + len(ensemble)):
         text = (
@@ -359,6 +336,10 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
             "objects"
         )
         yield Finding("gaps", name, True, text, _MAX_GAP_CIRCULARITY)
+
+
+def _windows(name: str, ensemble: Ensemble) -> Iterator[Finding]:
+    """Many outlines left out as the border of smaller images would have cut them."""
     beyond = ensemble.dropped.get(SMALLER_WINDOW, 0)
     if beyond > _MAX_WINDOW_FRACTION * (beyond + len(ensemble)):
         text = (
@@ -366,34 +347,79 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
             "images would have cut them: leave the smallest images out, or do not correct for the border"
         )
         yield Finding("windows", name, False, text, _MAX_WINDOW_FRACTION)
-    images = ensemble.images
-    names = list(dict.fromkeys(images.tolist()))
-    for image in names:
-        here = images == image
-        where = image or name
-        for check, (flags, most, serious, words) in bad.items():
+
+
+def _faults(name: str, ensemble: Ensemble, images: Sequence[str]) -> Iterator[Finding]:
+    """Specks, merged, cut and open outlines of each image."""
+    area, solidity = (ensemble.features[of].to_numpy() for of in ("area", "solidity"))
+    usual = float(np.median(area))
+    straight, gaping = _straight_and_gaping(ensemble)
+    merged = (area > _MERGED_AREA * usual) & (solidity < np.median(solidity) - _MERGED_SOLIDITY)
+    open_words = "were open: their closing edge is many times as long as the others"
+    cut_words = "run straight along a row or column, as if cut off there"
+    faults: Mapping[str, tuple[Mask, float, bool, str]] = {
+        "specks": (
+            area < _SPECK * usual,
+            _MAX_SPECK_FRACTION,
+            False,
+            "are specks, smaller than a twentieth of the median area",
+        ),
+        "merged": (merged, _MAX_MERGED_FRACTION, False, "look like several objects in one"),
+        "cut": (straight > _MIN_STRAIGHT_FRACTION, _MAX_CUT_FRACTION, False, cut_words),
+        "open": (gaping, _MAX_OPEN_FRACTION, True, open_words),
+    }
+    for image in images:
+        here, where = ensemble.images == image, image or name
+        for check, (flags, most, serious, words) in faults.items():
             count = int(flags[here].sum())
             if count > max(1, most * here.sum()):
                 yield Finding(check, where, serious, f"{count} of {here.sum()} outlines of {where} {words}", most)
-    if ensemble.pixel_size is not None:
-        across = float(np.median(features["equivalent_diameter"])) / max(ensemble.pixel_size)
-        if across < _MIN_DIAMETER_PX:
-            text = (
-                f"objects of {name} are {across:.1f} pixels across in the median: only the "
-                f"{max(2, int(across * np.pi / 8))} coarsest waves are resolved; finer ones may be pixel steps"
-            )
-            yield Finding("pixels", name, False, text, _MIN_DIAMETER_PX)
-    if len(names) < _MIN_IMAGES:
+
+
+def _straight_and_gaping(ensemble: Ensemble) -> tuple[Real, Mask]:
+    """Share of each outline in its longest run along a row or column; whether its closing edge is far too long."""
+    offsets = ensemble.offsets
+    edges = ensemble.vertices[following(offsets)] - ensemble.vertices  # a curve's closing edge is its last
+    curve, length = np.repeat(np.arange(len(ensemble)), np.diff(offsets)), np.linalg.norm(edges, axis=1)
+    longest = np.zeros(len(ensemble))
+    for axis in (0, 1):
+        along = np.abs(edges[:, axis]) <= 1e-9 * length
+        starts = np.flatnonzero(np.diff(np.concatenate([[-1], np.where(along, curve, -1 - np.arange(len(along)))])))
+        np.maximum.at(longest, curve[starts], np.add.reduceat(np.where(along, length, 0), starts))
+    closing, others = length[offsets[1:] - 1], length.copy()
+    others[offsets[1:] - 1] = 0
+    gaping = closing > _MAX_LONGEST_GAP * np.maximum.reduceat(others, offsets[:-1])
+    for index in np.flatnonzero(gaping):
+        gaping[index] = closing[index] > _MAX_MEDIAN_GAP * np.median(length[offsets[index] : offsets[index + 1] - 1])
+    return longest / np.bincount(curve, length, minlength=len(ensemble)), gaping
+
+
+def _few_pixels(name: str, ensemble: Ensemble) -> Iterator[Finding]:
+    """Objects of so few pixels across that only coarse waves are resolved."""
+    if ensemble.pixel_size is None:
         return
+    across = float(np.median(ensemble.features["equivalent_diameter"])) / max(ensemble.pixel_size)
+    if across < _MIN_DIAMETER_PX:
+        text = (
+            f"objects of {name} are {across:.1f} pixels across in the median: only the "
+            f"{max(2, int(across * np.pi / 8))} coarsest waves are resolved; finer ones may be pixel steps"
+        )
+        yield Finding("pixels", name, False, text, _MIN_DIAMETER_PX)
+
+
+def _unlike_others(name: str, ensemble: Ensemble, images: Sequence[str]) -> Iterator[Finding]:
+    """Images that stand out from the others of their sample."""
+    area, circularity = (ensemble.features[of].to_numpy() for of in ("area", "circularity"))
+    here = [ensemble.images == image for image in images]
     measured = {
-        "number of curves": np.log([max(1, int((images == image).sum())) for image in names]),
-        "median area": np.log([np.median(area[images == image]) for image in names]),
-        "median circularity": np.array([np.median(circularity[images == image]) for image in names]),
+        "number of curves": np.log([np.count_nonzero(rows) for rows in here]),
+        "median area": np.log([np.median(area[rows]) for rows in here]),
+        "median circularity": np.array([np.median(circularity[rows]) for rows in here]),
     }
     for what, values in measured.items():
         apart = values - np.median(values)
         spread = max(1.4826 * float(np.median(np.abs(apart))), _MIN_SPREAD[what])
-        for image, distance in zip(names, apart / spread, strict=True):
+        for image, distance in zip(images, apart / spread, strict=True):
             if abs(distance) > _REPORTED_DISTANCE:
                 text = (
                     f"{image} stands out from the other images of {name}: its {what} lies {abs(distance):.1f} robust "

@@ -15,7 +15,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from skimage.measure import regionprops
 
-from .._types import Mask
+from .._types import Index, Mask, Real
 from ..checks import unmasked
 from .methods import extreme_nearby, gray_plane
 from .no_data import from_nearest, no_data, without_values
@@ -306,82 +306,90 @@ def _drawn(levels: NDArray[np.float32], flat: Mask, extreme: float, kind: str) -
         return []
     boxes, places = kind == "box", ndimage.find_objects(labels)
     sides = np.array([[one.stop - one.start for one in place] for place in places])
-    height, width = sides.T
     areas = np.bincount(labels.ravel())[1:]
-    limit = _MAX_LETTER_FRACTION * min(levels.shape)
-    # Letters do not touch the edges of the image.
-    inside = [
-        all(one.start > 0 and one.stop < side for one, side in zip(place, flat.shape, strict=True)) for place in places
-    ]
-    letters = (height >= _MIN_LETTER_PX) & (height <= limit) & (width <= 2 * limit) & inside
-    large = (sides.min(axis=1) >= _MIN_LETTER_PX + 2) & (areas > 0.4 * sides.prod(axis=1))
-    chosen = np.flatnonzero(large if boxes else letters)
+    if boxes:
+        candidates = (sides.min(axis=1) >= _MIN_LETTER_PX + 2) & (areas > 0.4 * sides.prod(axis=1))
+    else:
+        candidates = _of_letter_size(sides, places, flat.shape)
     bars = [] if boxes else _scale_bars(levels, flat, extreme, labels, places)
-    if not len(chosen) or len(chosen) > _MAX_CANDIDATES:
+    if not 0 < np.count_nonzero(candidates) <= _MAX_CANDIDATES:
         return [(bar, "scale bar") for bar in bars if _is_long(bar)]
-    is_chosen = np.zeros(count + 1, dtype=bool)
-    is_chosen[chosen + 1] = True
-    candidates = labels * is_chosen[labels]
-    around = extreme_nearby(candidates, 3)
-    ring = (around > 0) & ~extreme_nearby(flat, 2)
-    owners = around[ring]
     least = np.full(levels.shape, _MIN_BOX_STEP if boxes else _MIN_STEP)
     for bar in bars:
         least[_widened(bar, len(levels) // 10)] = _MIN_BAR_STEP
-    step = np.abs(levels[ring] - np.float32(extreme)) >= least[ring]
-    total = np.bincount(owners, minlength=count + 1)[1:]
-    sharp = np.bincount(owners[step], minlength=count + 1)[1:] / np.maximum(total, 1) * (total > 0)
+    sharp = _sharpness(np.abs(levels - np.float32(extreme)) >= least, flat, labels, candidates)
+    chosen = np.flatnonzero(candidates & (sharp >= _MIN_SHARP)).tolist()
     if boxes:
-        found = []
-        for index in chosen[sharp[chosen] >= _MIN_SHARP]:
-            place = places[index]
-            filled = ndimage.binary_fill_holes(labels[place] == index + 1)
-            text = np.abs(levels[place] - extreme)[filled] > 0.5
-            touching = any(one.start <= 2 or one.stop >= side - 2 for one, side in zip(place, flat.shape, strict=True))
-            if (
-                sides[index].prod() < _MAX_BAR_FRACTION * flat.size
-                and filled.mean() >= _MIN_BOX_FILL
-                and text.mean() > (0 if touching else _MIN_TEXT)
-            ):
-                found.append((place, "box"))
-        return found
-    chosen = chosen[sharp[chosen] >= _MIN_SHARP]
-
-    def shape_of(index: np.intp) -> Any:
-        return regionprops(np.pad(labels[places[index]] == index + 1, 1).astype(np.uint8))[0]
-
-    strokes = np.zeros(count, dtype=bool)
-    for index in chosen:
-        own = np.pad(labels[places[index]] == index + 1, 1)
-        thin = ndimage.distance_transform_edt(own).max() <= max(_MAX_STROKE * max(sides[index]), 1.5)
-        strokes[index] = thin and shape_of(index).euler_number >= _MIN_EULER
-    lines: list[Place] = []
-    for line in _lines(places, chosen[letters[chosen] & strokes[chosen]]):
-        members = [places[index] for index in line]
-        whole = _around(members)
-        near_edge = [
-            one.start <= _EDGE * side or one.stop >= (1 - _EDGE) * side
-            for one, side in zip(whole, flat.shape, strict=True)
-        ]
-        if len(line) > 1:
-            most, near = _MAX_LINE_SOLIDITY, near_edge[0]
-        else:  # such as the letter of a panel
-            high = height[line[0]] >= _MIN_PANEL_LETTER * flat.shape[0] and sharp[line[0]] >= _MIN_PANEL_SHARP
-            most, near = _MAX_LETTER_SOLIDITY, high and all(near_edge)
-        if near and np.mean([shape_of(index).solidity for index in line]) < most:
-            lines.append(whole)
-    lines = [one for one in lines if not any(one != other and _holds(other, one) for other in lines)]
+        return [(places[part], "box") for part in chosen if _is_box(levels, extreme, labels, places[part], part)]
+    lines = _text_lines(labels, places, chosen, sharp)
     near = [_widened(line, 2 * (line[0].stop - line[0].start)) for line in lines]
     bars = [bar for bar in bars if _is_long(bar) or any(_holds(area, bar, part=True) for area in near)]
     bars = [bar for bar in bars if not any(_holds(line, bar) for line in lines)]
     # Where much else of this color has the size of letters, these are specks or texture, except beside a scale bar.
     explained = sum(np.count_nonzero(flat[place]) for place in (*lines, *bars))
-    if kind == "compressed" or explained < _MIN_EXPLAINED * areas[letters & (areas >= _MIN_LETTER_PX)].sum():
+    if kind == "compressed" or explained < _MIN_EXPLAINED * areas[candidates & (areas >= _MIN_LETTER_PX)].sum():
         beside = [any(_holds(area, bar, part=True) for bar in bars) for area in near]
         lines = list(compress(lines, beside))
-    found = [*((line, "letters") for line in lines), *((bar, "scale bar") for bar in bars)]
     near_color = np.abs(levels - np.float32(extreme)) <= _NEAR_COLOR
-    return [(_whole_line(place, near_color) if key == "letters" else place, key) for place, key in found]
+    return [
+        *((_whole_line(line, near_color), "letters") for line in lines),
+        *((bar, "scale bar") for bar in bars),
+    ]
+
+
+def _of_letter_size(sides: Index, places: Sequence[Place], shape: tuple[int, ...]) -> Mask:
+    """Which parts are as high and wide as letters, and do not touch the edges of the image."""
+    height, width = sides.T
+    limit = _MAX_LETTER_FRACTION * min(shape)
+    inside = [all(one.start > 0 and one.stop < side for one, side in zip(of, shape, strict=True)) for of in places]
+    return np.asarray((height >= _MIN_LETTER_PX) & (height <= limit) & (width <= 2 * limit) & inside)
+
+
+def _sharpness(stepped: Mask, flat: Mask, labels: NDArray[np.int32], among: Mask) -> Real:
+    """Share of the pixels around each part, `among` some, that differ from its color by a step."""
+    around = extreme_nearby(labels * np.concatenate([[False], among])[labels], 3)
+    ring = (around > 0) & ~extreme_nearby(flat, 2)
+    owners, count = around[ring], len(among) + 1
+    total = np.bincount(owners, minlength=count)[1:]
+    return np.asarray(np.bincount(owners[stepped[ring]], minlength=count)[1:] / np.maximum(total, 1))
+
+
+def _is_box(levels: NDArray[np.float32], extreme: float, labels: NDArray[np.int32], place: Place, part: int) -> bool:
+    """Whether a part is a filled rectangle, not too large, with text in it unless it touches the edges of the image."""
+    filled = ndimage.binary_fill_holes(labels[place] == part + 1)
+    text = np.abs(levels[place] - extreme)[filled] > 0.5
+    touching = any(one.start <= 2 or one.stop >= side - 2 for one, side in zip(place, labels.shape, strict=True))
+    small = filled.size < _MAX_BAR_FRACTION * labels.size
+    return bool(small and filled.mean() >= _MIN_BOX_FILL and text.mean() > (0 if touching else _MIN_TEXT))
+
+
+def _text_lines(labels: NDArray[np.int32], places: Sequence[Place], letters: Sequence[int], sharp: Real) -> list[Place]:
+    """Lines of letters, near the upper or lower edge of the image, and single large letters in its corners."""
+
+    def of_part(part: int) -> Any:
+        return regionprops(np.pad(labels[places[part]] == part + 1, 1).astype(np.uint8))[0]
+
+    def is_stroke(part: int) -> bool:
+        own = np.pad(labels[places[part]] == part + 1, 1)
+        thick = max(_MAX_STROKE * max(own.shape[0] - 2, own.shape[1] - 2), 1.5)
+        return ndimage.distance_transform_edt(own).max() <= thick and of_part(part).euler_number >= _MIN_EULER
+
+    lines: list[Place] = []
+    for line in _lines(places, np.array([part for part in letters if is_stroke(part)], dtype=np.intp)):
+        whole = _around([places[part] for part in line])
+        at_edge = [
+            one.start <= _EDGE * side or one.stop >= (1 - _EDGE) * side
+            for one, side in zip(whole, labels.shape, strict=True)
+        ]
+        if len(line) > 1:
+            most, near = _MAX_LINE_SOLIDITY, at_edge[0]
+        else:  # such as the letter of a panel
+            height = whole[0].stop - whole[0].start
+            large = height >= _MIN_PANEL_LETTER * labels.shape[0] and sharp[line[0]] >= _MIN_PANEL_SHARP
+            most, near = _MAX_LETTER_SOLIDITY, large and all(at_edge)
+        if near and np.mean([of_part(part).solidity for part in line]) < most:
+            lines.append(whole)
+    return [one for one in lines if not any(one != other and _holds(other, one) for other in lines)]
 
 
 def _scale_bars(

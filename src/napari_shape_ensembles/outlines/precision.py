@@ -21,7 +21,7 @@ _MIN_TRACED_VERTICES, MIN_CLICKED_VERTICES = 60, 8
 # their edges along rows, columns and diagonals.
 _MAX_CHAIN_SPACING, _MIN_ALIGNED = 1.5, 0.95
 # Pixels across an outline beyond which they hold all waves that are tested, and below which a grid is none.
-_MAX_ACROSS, _MIN_ACROSS = 310.0, 4.0
+MAX_ACROSS, _MIN_ACROSS = 310.0, 4.0
 # A grid is found where there are so many different coordinates, all multiples of a step but for this share of it.
 _MIN_GRID_PLACES, GRID_ERROR = 8, 0.02
 # Outlines that were traced again are known to this share of a pixel. Simulated errors equal others in the mean only:
@@ -119,7 +119,7 @@ def precision_of(ensemble: Ensemble) -> Precision:
     smoothing = pixel * _smoothing(ensemble)
     pixel = np.where(traced[:, None], pixel, np.where(chain[:, None], step, 0))
     drawn = ~traced & ~chain & ((counts < _MIN_TRACED_VERTICES) | step.any(axis=1))
-    held = size[:, None] >= _MAX_ACROSS * np.stack([pixel, step])
+    held = size[:, None] >= MAX_ACROSS * np.stack([pixel, step])
     pixel, step = np.where(held, 0, np.stack([pixel, step]))
     smoothing = np.where(traced[:, None] & pixel.any(axis=1, keepdims=True), smoothing, 0)
     side = np.sqrt(pixel.prod(axis=1))
@@ -131,31 +131,6 @@ def precision_of(ensemble: Ensemble) -> Precision:
         np.where(drawn & (counts >= MIN_CLICKED_VERTICES), counts, np.inf),
         np.where((side > 0) & ~smoothing.any(axis=1), spacing / np.where(side > 0, side, 1), 0),
     )
-
-
-def way_of(ensemble: Ensemble) -> str:
-    """How most outlines of an ensemble were acquired, in words that follow "its outlines"; empty if unknown.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from napari_shape_ensembles import Ensemble, extract_curves
-    >>> from napari_shape_ensembles.outlines.precision import way_of
-    >>> u = 2 * np.pi * np.arange(300) / 300
-    >>> circle = 20 * np.stack([np.cos(u), np.sin(u)], axis=1)
-    >>> [way_of(Ensemble([curve])) for curve in (circle[::15], np.round(circle), circle)]
-    ['were clicked by hand', 'follow the boundaries of pixels', '']
-    >>> rows, columns = np.indices((50, 50))
-    >>> way_of(extract_curves(np.hypot(rows - 25, columns - 25) < 20))
-    'were traced from pixels and smoothed'
-    """
-    own = precision_of(ensemble)
-    ways = {
-        "were clicked by hand": np.isfinite(own.vertices),
-        "were traced from pixels and smoothed": own.smoothing.any(axis=1),
-        "follow the boundaries of pixels": own.edge > 0,
-    }
-    return next((way for way, rows in ways.items() if len(ensemble) and rows.mean() > 0.5), "")
 
 
 def pixels_of(ensemble: Ensemble) -> Real:
