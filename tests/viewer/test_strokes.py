@@ -9,7 +9,7 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication
 from skimage.measure import regionprops
 
-from docks import add_spots, press
+from docks import add_spots, press, set_choices, wait_until_idle
 from image_makers import spots
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
@@ -155,3 +155,23 @@ def test_a_click_adds_the_object_of_the_image_under_the_pointer(viewer, qtbot):
     assert session.segmentation.image.chosen() is viewer.layers["one"]
     np.testing.assert_array_equal(added.data > 0, labels == found.label)
     assert not np.any(viewer.layers["two examples"].data)
+
+
+def test_a_brush_in_the_hand_selects_no_curves(viewer, qtbot):
+    """With Shift, a line around curves selected them, and was painted as an example too."""
+    add_spots(viewer, "one", "two", rows=3)
+    session = Session.of(viewer)
+    session.attach()
+    set_choices(session.choices, permutations=99, landmarks=50, rank=10)
+    session.comparison.run()
+    wait_until_idle(session.comparison, qtbot)
+    session.segmentation.image.choose(viewer.layers["one"])
+    session.learning.paint()
+    assert str(viewer.layers["one examples"].mode) == "paint"
+    place = tuple(np.round(session.comparison.result.a.curves[0].mean(axis=0)).astype(int))
+    stroke(viewer, viewer.layers["one"], [place])
+    assert not len(session.comparison.selection.rows)
+    viewer.layers["one examples"].mode = "pan_zoom"
+    stroke(viewer, viewer.layers["one"], [place])
+    assert len(session.comparison.selection.rows) == 1
+    session.detach()

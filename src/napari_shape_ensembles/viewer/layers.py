@@ -333,7 +333,9 @@ class OwnLayers:
     def _selects_curves(self, viewer: ViewerModel) -> bool:
         """Whether mouse events on the canvas select curves: not while another layer is painted or edited."""
         active = viewer.layers.selection.active
-        return active is None or isinstance(active, Image) or active in OWN or str(active.mode) == "pan_zoom"
+        if active is None or isinstance(active, Image) or str(active.mode) == "pan_zoom":
+            return True
+        return active in OWN and not isinstance(active, Labels)  # such as examples, under the brush
 
     def _on_mouse_move(self, viewer: ViewerModel, event: Any) -> None:
         row = self._row_at(event.position) if self._selects_curves(viewer) else None
