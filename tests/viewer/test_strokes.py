@@ -7,6 +7,7 @@ import pytest
 from qtpy.QtCore import QEvent, QPointF, Qt
 from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QApplication
+from skimage.measure import regionprops
 
 from docks import add_spots, press
 from image_makers import spots
@@ -114,11 +115,10 @@ def test_a_stroke_goes_to_the_image_under_the_pointer(viewer, qtbot):
     two = viewer.layers["two examples"]
     diameter = np.sqrt(4 * np.median(np.bincount(session.segmentation.preview.labels.ravel())[1:]) / np.pi)
     assert two.brush_size == round(diameter / 3)
-    session.segmentation.image.choose(viewer.layers["one"])
-    press(page.by_example.paint, qtbot)
+    one = viewer.layers["one examples"]  # the other image that is shown
     viewer.window._qt_viewer.canvas.native.setUpdatesEnabled(True)  # the cells of the grid are laid out by drawing
     qtbot.wait(500)
-    viewer.layers["one examples"].brush_size = two.brush_size = 1
+    one.brush_size = two.brush_size = 1
     for name, place in (("two", (10, 12)), ("one", (20, 22)), ("two", (30, 32)), ("one", (40, 42))):
         qtbot.wait(50)
         stroke(viewer, viewer.layers[name], [place, place])
@@ -130,3 +130,28 @@ def test_a_stroke_goes_to_the_image_under_the_pointer(viewer, qtbot):
     qtbot.wait(50)
     stroke(viewer, viewer.layers["one"], [(50, 52), (50, 52)])
     assert (viewer.layers["one examples"].data == 1).sum() == 1
+
+
+def test_a_click_adds_the_object_of_the_image_under_the_pointer(viewer, qtbot):
+    """It added what lies at the same pixels of the image chosen."""
+    add_spots(viewer, "one", "two", rows=3)
+    bench = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape bench")[1]
+    session = bench.session
+    bench.show_part("Outlines")
+    page = bench.pages["Outlines"].show_tab(0)
+    qtbot.waitUntil(lambda: len(session.segmentation.verdict.counts) == 2)
+    qtbot.waitUntil(lambda: viewer.canvas.grid.enabled and not session.proposing.busy)
+    session.segmentation.image.choose(viewer.layers["two"])
+    qtbot.waitUntil(lambda: not session.segmentation.previewer.busy and session.segmentation.preview is not None)
+    press(page.by_example.click, qtbot)
+    viewer.window._qt_viewer.canvas.native.setUpdatesEnabled(True)
+    qtbot.wait(500)
+    labels = session.choices.recipe.labels(viewer.layers["one"].data)
+    found = regionprops(labels)[0]
+    where = tuple(np.round(found.centroid).astype(int))
+    stroke(viewer, viewer.layers["one"], [where])  # a click
+    added = viewer.layers["one examples"]
+    qtbot.waitUntil(lambda: np.any(added.data), timeout=10_000)
+    assert session.segmentation.image.chosen() is viewer.layers["one"]
+    np.testing.assert_array_equal(added.data > 0, labels == found.label)
+    assert not np.any(viewer.layers["two examples"].data)

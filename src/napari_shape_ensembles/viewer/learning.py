@@ -2,7 +2,7 @@
 
 import weakref
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -77,6 +77,8 @@ class LearningTask(Task[ObjectModel]):
         self.segmentation, self._viewer = segmentation, weakref.ref(choices.viewer)
         self._saved: ObjectModel | None = None  # the model that a file has
         self.live = False  #: whether to train after every stroke
+        self._after_preview: Callable[[], object] | None = None  # to be called once the chosen image is previewed
+        segmentation.previewed.connect(self._on_previewed)
         self.clicking = False  #: whether clicks add segmented objects as examples, and remove examples
         self._examples: weakref.WeakKeyDictionary[Layer, weakref.ref[Labels]] = weakref.WeakKeyDictionary()
         self._counts: weakref.WeakKeyDictionary[Labels, tuple[int, tuple[int, bool]]] = weakref.WeakKeyDictionary()
@@ -127,7 +129,7 @@ class LearningTask(Task[ObjectModel]):
         image = self.segmentation.image.chosen()
         if image is None:
             return
-        layer, callbacks = self._examples_of(image), self.choices.viewer.mouse_drag_callbacks
+        layer, callbacks = self._examples_within_reach(image), self.choices.viewer.mouse_drag_callbacks
         if self._follow_pointer not in callbacks:
             callbacks.append(self._follow_pointer)
         self._bring_to_front(image)
@@ -136,6 +138,17 @@ class LearningTask(Task[ObjectModel]):
         layer.mode = "paint"
         self.choices.layers.selection.active = layer
         self.changed.emit()
+
+    def _examples_within_reach(self, image: Layer) -> Labels:
+        """Return the layer of examples of an image; side by side, the others shown have one as well.
+
+        A stroke over an image without one would be drawn at the same pixels of the image whose layer is active.
+        """
+        if self.choices.viewer.canvas.grid.enabled:
+            for other in self.segmentation.image.offered():
+                if other.visible:
+                    self._examples_of(other)
+        return self._examples_of(image)
 
     def _examples_of(self, image: Layer) -> Labels:
         """Return the layer of examples of an image, created if missing."""
@@ -222,7 +235,23 @@ class LearningTask(Task[ObjectModel]):
             viewer = self.choices.viewer
             (place,) = pixels_at(layer, rows_and_columns([event.position], viewer.dims), viewer)
             row, column = np.round(place).astype(int).tolist()
-            self.toggle_found_object(layer, row, column, background="Shift" in event.modifiers)
+            on_found = partial(self._toggle_in, weakref.ref(layer), row, column, "Shift" in event.modifiers)
+            image = MADE_FOR[layer]()
+            if image is None or image is self.segmentation.image.chosen():
+                on_found()
+            else:  # the objects are those found in the image chosen
+                self._after_preview = on_found
+                self.segmentation.image.choose(image)
+
+    def _toggle_in(self, ref: "weakref.ref[Labels]", row: int, column: int, background: bool) -> None:
+        if (layer := ref()) is not None and MADE_FOR[layer]() is self.segmentation.image.chosen():
+            self.toggle_found_object(layer, row, column, background=background)
+
+    def _on_previewed(self) -> None:
+        """Finish a click on an image whose objects had not been found yet."""
+        on_found, self._after_preview = self._after_preview, None
+        if on_found is not None:
+            on_found()
 
     def toggle_found_object(self, layer: Labels, row: int, column: int, *, background: bool = False) -> None:
         """Add the segmented object at a pixel as an example or as background, or remove an example there."""

@@ -55,6 +55,7 @@ class StudyPage(TaskPage):
         rows = form()
         for name, swept in study.ranges.items():
             line = self.ranges[name] = QLineEdit(study.texts[name])
+            line.setCursorPosition(0)  # a long range is read from its start
             with_label_font(line)
             line.setAccessibleName(swept.label)
             line.setObjectName(name)
@@ -112,6 +113,7 @@ class StudyPage(TaskPage):
         for name, line in self.ranges.items():
             if line.text() != study.texts[name]:
                 line.setText(study.texts[name])
+                line.setCursorPosition(0)
         self.shown.setCurrentIndex(self.shown.findData(study.test))
         count = sum(map(len, study.excluded(study.choices.design.sides())))
         self.excluded.set_message(f"✂ {counted(count, 'curve')} excluded manually." if count else "")
