@@ -88,6 +88,20 @@ def test_images_of_other_groups_are_judged_and_unlike_outlines_painted(page, mod
     assert "image 20 unlike" not in model.layers
 
 
+def test_outlines_too_small_for_the_pixels_of_the_reference_are_not_painted(page, model, planes, qtbot):
+    fine = np.kron(planes[-1], np.ones((2, 2), int))
+    fine[:6, :6] = 9
+    model.layers["image 20"].data = fine
+    model.layers["image 20"].scale = 0.25, 0.25
+    set_choices(page.session.choices, min_area=20, keep_border=True)
+    panel = made(page, qtbot)
+    press(panel.run_button, qtbot)
+    wait_until_idle(panel.task, qtbot)
+    row = page.session.referring.result.table.set_index("name").loc["image 20"]
+    assert (row["differs"], row["outlines"]) == ("both", 4)
+    assert len(model.layers["image 20 unlike"].data) == 4
+
+
 def test_enter_on_the_part_about_the_reference_judges_images_rather_than_compare(page, qtbot, shown):
     shown(page)
     panel = made(page, qtbot)

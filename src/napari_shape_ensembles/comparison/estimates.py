@@ -23,7 +23,7 @@ from ..mmd.contrasts import (
 from ..mmd.kernel import KERNELS, Kernel, median_distance, quadratic_forms
 from ..mmd.replicates import DRAWS, Hypothesis, group_means, mean_kernels, replicate_mmd_test
 from ..mmd.two_sample import pooled_mmd_test
-from ..outlines.ensemble import areas_and_perimeters
+from ..outlines.polygons import areas_and_perimeters
 from ..shapes.lobes import BANDS
 from ..words import distinct, pooled_name
 from .learning import KNOWN

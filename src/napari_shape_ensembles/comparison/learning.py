@@ -13,7 +13,7 @@ import numpy as np
 from .._types import Mask, Real
 from ..archive import StrPath
 from ..outlines import Ensemble
-from ..outlines.ensemble import areas_and_perimeters
+from ..outlines.polygons import areas_and_perimeters
 from ..outlines.precision import precision_of, simulated_error
 from ..progress import one_library_thread, report
 from ..shapes import ShapeSpace, spd

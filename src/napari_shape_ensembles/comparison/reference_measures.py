@@ -11,7 +11,7 @@ import numpy as np
 
 from .._types import Index, Real
 from ..outlines import Ensemble
-from ..outlines.ensemble import areas_and_perimeters
+from ..outlines.polygons import areas_and_perimeters
 from ..outlines.precision import precision_of
 from ..progress import one_library_thread, over_blocks
 from ..shapes import decompose

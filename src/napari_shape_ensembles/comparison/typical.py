@@ -10,7 +10,7 @@ import numpy as np
 
 from .._types import Index, Real
 from ..outlines import Ensemble
-from ..outlines.ensemble import areas_and_perimeters
+from ..outlines.polygons import areas_and_perimeters
 from ..progress import one_library_thread
 from ..shapes import register, to_landmarks
 from ..shapes.lobes import BANDS

@@ -9,7 +9,8 @@ import numpy as np
 
 from .._types import Mask, Real
 from ..checks import expect
-from .ensemble import PIXEL_COLUMNS, Ensemble, areas_and_perimeters
+from .ensemble import PIXEL_COLUMNS, Ensemble
+from .polygons import areas_and_perimeters
 from .precision import GRID_ERROR, MAX_ACROSS, TOLERANCE, TRACED_AGAIN, Precision, pixels_of, precision_of
 from .reasons import VANISHED, too_small
 from .recipe import Recipe

@@ -12,12 +12,12 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from .._types import Complex, Index, Mask, Real
+from .._types import Index, Real
 from ..checks import seal, text
 from ..words import counted, distinct, pooled_name
 from . import border, exchange
-from .offsets import following
-from .order import MAX_CIRCULARITY, MISSING_POINT, fault_of
+from .cleaning import cleaned
+from .polygons import areas_and_perimeters, moments_of_area
 from .reasons import Reason, checked_counts
 from .tracing import traced_labels, tracing_recipe
 from .units import conversion_factor, length_unit, unit_name
@@ -32,22 +32,6 @@ DIFFERS = "differs"
 PIXEL_COLUMNS = ("pixel_height", "pixel_width")
 #: Metadata of outlines in unequal windows: height and width of the window in which each lies whole.
 WINDOW_COLUMNS = ("window_height", "window_width")
-# Vertices closer than this fraction of the largest coordinate differ by rounding error only ...
-_ROUNDING_TOLERANCE = 1e-12
-# ... and those closer than this fraction of the outline's mean step by that of single precision; they would make double
-# knots of a spline. A last vertex repeats the first if it is closer to it than this fraction of every other step, and
-# this share of the curves at least has such a vertex: in others, steps may be as short by chance, wherever they start.
-_SINGLE_TOLERANCE, _CLOSING_TOLERANCE, _MIN_CLOSED = 1e-6, 0.1, 0.1
-# A short closing edge of fewer vertices may be a side of a polygon.
-_MIN_CLOSING_VERTICES = 8
-# A curve is collinear when the smaller of its two RMS extents is below a millionth of the larger ...
-_MAX_FLATNESS = 1e-12
-# ... and has zero area when its loops cancel to this fraction of the squared perimeter.
-_MIN_RELATIVE_AREA = 1e-12
-# Vertices cleaned or measured per block, few enough for the CPU caches.
-_BLOCK = 1 << 15
-# Products of eight lengths are computed: beyond these limits, in any unit, they would overflow or underflow.
-_SMALLEST, _LARGEST = 1e-30, 1e30
 
 
 class Ensemble:
@@ -161,7 +145,7 @@ class Ensemble:
         vertices = np.concatenate([np.empty((0, 2)), *arrays], dtype=np.float64).view(np.complex128)[:, 0]
         # Contours of pixels do not repeat their first vertex.
         closed = False if tracing or isinstance(curves, _OfEnsemble) else None
-        vertices, offsets, kept = _cleaned(vertices, offsets, counts, closed=closed)
+        vertices, offsets, kept = cleaned(vertices, offsets, counts, closed=closed)
         self.name, self.unit = text(name, "the name of an ensemble"), length_unit(unit)
         self.pixel_size = None if pixel_size is None else _height_and_width(pixel_size, "pixel_size", "a pixel")
         self.window = None if window is None else _height_and_width(window, "window", "a part of an image")
@@ -830,120 +814,3 @@ def _unique_ids(ids: ArrayLike, count: int) -> NDArray[Any]:
     if repeated := [value for value, times in Counter(names.tolist()).items() if times > 1]:
         raise ValueError(f"ids must be unique: {repeated[0]!r} stands for more than one curve")
     return names
-
-
-def _cleaned(
-    vertices: Complex, offsets: Index, counts: Counter[Reason], *, closed: bool | None = None
-) -> tuple[Complex, Index, Index]:
-    """Drop invalid curves, adding to `counts`; also return the indices of the curves kept.
-
-    Works on blocks of curves, as temporaries take several times their memory. Last vertices that nearly repeat the
-    first are dropped if the curves are `closed`; by default this is found from their number.
-    """
-    lost, ending = Counter[Reason](), 0
-    some, starts, kept = vertices, offsets, np.arange(0)  # of the current block
-
-    def keep(usable: Mask, reason: Reason) -> None:
-        nonlocal some, starts, kept
-        if not usable.all():
-            lost[reason] += int(np.count_nonzero(~usable))
-            some = some[np.repeat(usable, np.diff(starts))]
-            starts = np.append(0, np.cumsum(np.diff(starts)[usable]))
-            kept = kept[usable]
-
-    parts = []
-    for start, stop in _blocks(offsets):
-        ends = offsets[start : stop + 1]
-        some, starts, kept = vertices[ends[0] : ends[-1]], ends - ends[0], np.arange(start, stop)
-        for beyond, reason in ((np.inf, Reason("not finite")), (_LARGEST, Reason("huge", _LARGEST))):
-            within = np.maximum(np.abs(some.real), np.abs(some.imag)) < beyond  # NaN compares False
-            lost_before = np.append(0, np.cumsum(~within, dtype=np.int64))[starts]
-            keep(lost_before[1:] == lost_before[:-1], reason)
-        for _ in range(2):  # again after removing repeats
-            keep(np.diff(starts) >= 3, Reason("distinct", 3))
-            largest = np.maximum.reduceat(np.abs(some), starts[:-1])
-            gap, last = np.abs(some[following(starts)] - some), starts[1:] - 1
-            step = np.add.reduceat(gap, starts[:-1]) / np.diff(starts)
-            new = gap > np.repeat(np.maximum(_ROUNDING_TOLERANCE * largest, _SINGLE_TOLERANCE * step), np.diff(starts))
-            others = gap.copy()
-            others[last] = np.inf
-            others[~new] = np.inf
-            close = gap[last] <= _CLOSING_TOLERANCE * np.minimum.reduceat(others, starts[:-1])
-            close &= new[last] & (np.diff(starts) >= _MIN_CLOSING_VERTICES)
-            if closed:
-                new[last[close]] = False
-            if new.all():
-                break
-            some, starts = some[new], np.append(0, np.cumsum(new, dtype=np.int64))[starts]
-        ending += int(np.count_nonzero(close))
-        spokes, after = _centred(some, starts), following(starts)
-        # The longest extent is at half the angle of Σz²; moments along it do not suffer from cancellation.
-        turn = np.exp(-0.5j * np.angle(np.add.reduceat(spokes * spokes, starts[:-1])))
-        across = np.add.reduceat((spokes * np.repeat(turn, np.diff(starts))).imag ** 2, starts[:-1])
-        spread = across > _MAX_FLATNESS * np.add.reduceat(np.abs(spokes) ** 2, starts[:-1])
-        lengths = np.add.reduceat(np.abs(some[after] - some), starts[:-1])
-        areas = np.add.reduceat((spokes.conj() * spokes[after]).imag / 2, starts[:-1])
-        long, encloses = lengths > _SMALLEST, np.abs(areas) > _MIN_RELATIVE_AREA * lengths**2
-        keep(long, Reason("tiny", _SMALLEST))
-        keep(spread[long], Reason("collinear"))
-        usable = long & spread
-        suspects = 4 * np.pi * np.abs(areas[usable]) <= MAX_CIRCULARITY * lengths[usable] ** 2
-        suspects |= np.logical_or.reduceat(some == complex(MISSING_POINT, MISSING_POINT), starts[:-1])
-        faults: dict[Reason, list[int]] = {}
-        for place in np.flatnonzero(suspects).tolist():
-            if fault := fault_of(some[starts[place] : starts[place + 1]].view(np.float64).reshape(-1, 2)):
-                faults.setdefault(fault, []).append(place)
-        numbers = np.arange(len(suspects))
-        for fault, faulty in faults.items():
-            orderly = ~np.isin(numbers, faulty)
-            keep(orderly, fault)
-            numbers = numbers[orderly]
-        keep(encloses[usable][numbers], Reason("zero area"))
-        parts.append((some, np.diff(starts), kept))
-    if not parts:
-        return vertices, offsets, kept
-    if closed is None and ending > 0 and ending >= _MIN_CLOSED * (len(offsets) - 1):
-        return _cleaned(vertices, offsets, counts, closed=True)
-    counts.update(lost)
-    cleaned, sizes, places = (np.concatenate(values) for values in zip(*parts, strict=True))
-    return cleaned, np.append(0, np.cumsum(sizes)), places
-
-
-def areas_and_perimeters(vertices: Real, offsets: Index) -> tuple[Real, Real]:
-    """Area and perimeter of each curve, (N,) each, as in `Ensemble.features`, whose convex hulls take longer."""
-    points, found = vertices.view(np.complex128)[:, 0], np.empty((2, len(offsets) - 1))
-    for start, stop in _blocks(offsets):
-        some, starts = points[offsets[start] : offsets[stop]], offsets[start : stop + 1] - offsets[start]
-        here, after = _centred(some, starts), following(starts)
-        found[0, start:stop] = np.abs(np.add.reduceat((here.conj() * here[after]).imag, starts[:-1]) / 2)
-        found[1, start:stop] = np.add.reduceat(np.abs(some[after] - some), starts[:-1])
-    return found[0], found[1]
-
-
-def moments_of_area(vertices: Real, offsets: Index) -> tuple[Real, Complex]:
-    """Second central moments of the area of each curve z = row + 1j·column, per area: of |z|² and of z², (N,) each.
-
-    By the exact formula for polygons: independent of the spacing of the vertices.
-    """
-    here = _centred(vertices.view(np.complex128)[:, 0], offsets)
-    there = here[following(offsets)]
-    cross = (here.conj() * there).imag
-    square = cross * (here**2 + here * there + there**2)
-    power = cross * (np.abs(here) ** 2 + (here * there.conj()).real + np.abs(there) ** 2)
-    sums = [np.add.reduceat(values, offsets[:-1]) for values in (cross, cross * (here + there), square, power)]
-    signed = sums[0] / 2
-    centre = sums[1] / (6 * signed)
-    return np.asarray(sums[3] / 12 / signed - np.abs(centre) ** 2), np.asarray(sums[2] / 12 / signed - centre**2)
-
-
-def _blocks(offsets: Index) -> Iterable[tuple[int, int]]:
-    """First curve, and the one after the last, of each block."""
-    block = offsets[:-1] // _BLOCK
-    return itertools.pairwise([*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), len(block)])
-
-
-def _centred(vertices: Complex, offsets: Index) -> Complex:
-    counts = np.diff(offsets)
-    # Relative to the first vertex first: far from the origin the mean would lose precision.
-    near = vertices - np.repeat(vertices[offsets[:-1]], counts)
-    return near - np.repeat(np.add.reduceat(near, offsets[:-1]) / counts, counts)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._types import Index, Real
-from .ensemble import PIXEL_COLUMNS, Ensemble, areas_and_perimeters, moments_of_area
+from .ensemble import PIXEL_COLUMNS, Ensemble
 from .offsets import following
+from .polygons import areas_and_perimeters, moments_of_area
 from .recipe import Recipe
 from .tracing import blur
 

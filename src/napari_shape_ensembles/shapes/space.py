@@ -14,7 +14,7 @@ from scipy.linalg import eigh_tridiagonal, lapack
 from .._types import Complex, Mask, Real
 from ..checks import RandomState, seal, seed_of
 from ..outlines import Ensemble
-from ..outlines.ensemble import areas_and_perimeters
+from ..outlines.polygons import areas_and_perimeters
 from ..progress import RELEASE_FROM_BYTES, each_block, one_library_thread, over_blocks, release_memory
 from . import grassmann, spd
 from .decomposition import check_landmarks, curve_blocks, planes, separate

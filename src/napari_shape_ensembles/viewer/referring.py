@@ -240,6 +240,7 @@ def _judged(reference: Reference, ensembles: Sequence[Ensemble], table: pd.DataF
 
 def _layer(source: Source, ensemble: Ensemble, scores: pd.DataFrame) -> CurveLayer:
     """Return a layer of the outlines of an image, colored by how far they make it unlike the reference."""
+    ensemble = ensemble[np.isin(ensemble.ids, scores["id"])]  # some may be too small for the pixels of the reference
     features = scores.set_index("id").loc[ensemble.ids].reset_index()
     high = max(float(features["score"].max()), np.finfo(np.float32).tiny)
     painted = {"face_color": "score", "face_colormap": "inferno", "face_contrast_limits": (0.0, high)}
