@@ -373,38 +373,52 @@ def _collected(table: pd.DataFrame, groups: tuple[str, ...], control: str | None
     rows = keys.drop_duplicates().reset_index(drop=True)
     rows["images"] = np.bincount(number)
     for name in table.columns:
-        if name in (GROUP, REPLICATE, BLOCK, IMAGE):
-            continue
-        by_replicate = table[name].groupby(number, sort=True)
-        numeric = pd.api.types.is_numeric_dtype(table[name]) and not pd.api.types.is_bool_dtype(table[name])
-        varies = bool((by_replicate.nunique() > 1).any())
-        if numeric:
-            rows[name] = by_replicate.mean().to_numpy(dtype=np.float64)
-            if varies:
-                notes.append(f"{name} differs between images of one replicate: its mean is used.")
-            if rows[name].nunique() < 2:
-                notes.append(f"{name} is the same in all replicates: there is no trend to test.")
-        elif not varies:  # a factor that varies within replicates, such as the field, is not a property of them
-            several = table[name].nunique() > 1
-            text = table[name].astype(str).str.strip()
-            words = text[~text.map(lambda cell: bool(_NUMBER.match(cell)))]
-            if several and not len(words):
-                notes.append(
-                    f"{name} contains text, such as {text.iloc[0]!r}, and is treated as an unordered factor: if "
-                    "its commas group thousands, write numbers without them."
-                )
-            elif several and 2 * len(words) < len(table):
-                notes.append(
-                    f"{name} contains numbers except for {words.iloc[0]!r}, and is treated as an unordered factor: "
-                    "enter a number there, or remove the image."
-                )
-            if several and table[name].map(lambda value: bool(_WITH_UNIT.match(str(value)))).all():
-                notes.append(
-                    f"{name} contains text, such as {table[name].iloc[0]!r}, and is treated as an unordered "
-                    "factor: enter only numbers to test a trend."
-                )
-            rows[name] = by_replicate.first().map(plain_name).to_numpy(dtype=object)
+        if name not in (GROUP, REPLICATE, BLOCK, IMAGE):
+            values, about = _of_replicates(table[name], number)
+            notes += about
+            if values is not None:
+                rows[name] = values
     return Design(rows, number, groups, control, tuple(notes))
+
+
+def _of_replicates(column: pd.Series[Any], number: Index) -> tuple[NDArray[Any] | None, list[str]]:
+    """Value of a covariate or factor for each replicate, by the number of that of each row; and what to say of it.
+
+    None for a factor that varies within replicates, such as the field: it is not a property of them.
+    """
+    import pandas as pd
+
+    name, notes = column.name, []
+    by_replicate = column.groupby(number, sort=True)
+    varies = bool((by_replicate.nunique() > 1).any())
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+        means = by_replicate.mean().to_numpy(dtype=np.float64)
+        if varies:
+            notes.append(f"{name} differs between images of one replicate: its mean is used.")
+        if len(np.unique(means)) < 2:
+            notes.append(f"{name} is the same in all replicates: there is no trend to test.")
+        return means, notes
+    if varies:
+        return None, notes
+    text = column.astype(str).str.strip()
+    words = text[~text.map(lambda cell: bool(_NUMBER.match(cell)))]
+    if column.nunique() > 1:
+        if not len(words):
+            notes.append(
+                f"{name} contains text, such as {text.iloc[0]!r}, and is treated as an unordered factor: if "
+                "its commas group thousands, write numbers without them."
+            )
+        elif 2 * len(words) < len(column):
+            notes.append(
+                f"{name} contains numbers except for {words.iloc[0]!r}, and is treated as an unordered factor: "
+                "enter a number there, or remove the image."
+            )
+        if column.map(lambda value: bool(_WITH_UNIT.match(str(value)))).all():
+            notes.append(
+                f"{name} contains text, such as {column.iloc[0]!r}, and is treated as an unordered "
+                "factor: enter only numbers to test a trend."
+            )
+    return by_replicate.first().map(plain_name).to_numpy(dtype=object), notes
 
 
 def _told(match: re.Match[str] | None) -> str:

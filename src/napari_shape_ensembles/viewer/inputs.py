@@ -18,6 +18,7 @@ import numpy as np
 from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
+from .._types import Index, Real
 from ..archive import file_checksum
 from ..comparison.display import MARK
 from ..comparison.inputs import InputFile, Inputs
@@ -205,36 +206,16 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
         )
     kind = kind_of(layer)
     left_out: dict[Reason, int] = {}
-    rows = []
+    rows: list[int] = []
+    data: Any
     if kind == "shapes":
-        other, found = [axis for axis in range(layer.ndim) if axis not in axes], []
-        for row, (shape, form, unwanted) in enumerate(zip(layer.data, layer.shape_type, _excluded(layer), strict=True)):
-            if other and not (np.round(np.asarray(shape)[:, other]) == point[other]).all():
-                continue
-            outline = np.asarray(shape, dtype=np.float64)[:, axes]
-            if unwanted is True:
-                left_out[BY_HAND] = left_out.get(BY_HAND, 0) + 1
-            elif form == "line" or (form == "path" and not np.array_equal(outline[0], outline[-1])):
-                left_out[OPEN] = left_out.get(OPEN, 0) + 1
-            else:
-                found.append(ellipse_outline(outline) if form == "ellipse" else outline)
-                rows.append(row)
-        data: Any = found
+        data, rows, left_out = _outlines_at(layer, axes, point)
     else:  # color images keep their last axis
         data = pixels[place]
         data = data if getattr(data, "nbytes", 0) > at_most else np.array(data)
         data = data.swapaxes(0, 1) if axes[0] > axes[1] else data
     corner = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))[axes]
     origin = corner * unit_factors(layer, axes, [layer.units[axes[0]]] * 2)
-    # The axes of a 2D layer are the last two of the viewer: transposed if these are displayed in reverse order.
-    drawn = axes if dims.order.index(dims.ndim - 2) < dims.order.index(dims.ndim - 1) else axes[::-1]
-    placement = {
-        "affine": np.asarray(layer.affine.affine_matrix)[np.ix_([*drawn, layer.ndim], [*axes, layer.ndim])],
-        "scale": np.asarray(layer.scale)[axes],
-        "translate": np.asarray(layer.translate)[axes],
-        "rotate": np.asarray(layer.rotate)[np.ix_(axes, axes)],
-        "units": tuple(layer.units[axis] for axis in drawn),
-    }
     hidden = [f"{name} = {point[axis]}" for axis, name in enumerate(axis_names(layer)) if axis not in axes]
     plane = f"plane {', '.join(hidden)}" if hidden else ""
     path, part = str(layer.source.path or ""), None
@@ -246,7 +227,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
         layer.name,
         scale,
         unit,
-        placement,
+        _placement(layer, axes, dims),
         plane,
         left_out,
         path,
@@ -256,6 +237,37 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
         rows=tuple(rows),
         picked=known is not None and known.picked,
     )
+
+
+def _outlines_at(layer: "Layer", axes: list[int], point: Index) -> tuple[list[Real], list[int], dict[Reason, int]]:
+    """Closed outlines of a Shapes layer in the plane shown, their rows in it, and why how many others are left out."""
+    other = [axis for axis in range(layer.ndim) if axis not in axes]
+    found, rows, left_out = [], [], dict[Reason, int]()
+    for row, (shape, form, unwanted) in enumerate(zip(layer.data, layer.shape_type, _excluded(layer), strict=True)):
+        if other and not (np.round(np.asarray(shape)[:, other]) == point[other]).all():
+            continue
+        outline = np.asarray(shape, dtype=np.float64)[:, axes]
+        if unwanted is True:
+            left_out[BY_HAND] = left_out.get(BY_HAND, 0) + 1
+        elif form == "line" or (form == "path" and not np.array_equal(outline[0], outline[-1])):
+            left_out[OPEN] = left_out.get(OPEN, 0) + 1
+        else:
+            found.append(ellipse_outline(outline) if form == "ellipse" else outline)
+            rows.append(row)
+    return found, rows, left_out
+
+
+def _placement(layer: "Layer", axes: list[int], dims: "Dims") -> dict[str, Any]:
+    """Transform of the plane shown, as parameters of a new layer."""
+    # The axes of a 2D layer are the last two of the viewer: transposed if these are displayed in reverse order.
+    drawn = axes if dims.order.index(dims.ndim - 2) < dims.order.index(dims.ndim - 1) else axes[::-1]
+    return {
+        "affine": np.asarray(layer.affine.affine_matrix)[np.ix_([*drawn, layer.ndim], [*axes, layer.ndim])],
+        "scale": np.asarray(layer.scale)[axes],
+        "translate": np.asarray(layer.translate)[axes],
+        "rotate": np.asarray(layer.rotate)[np.ix_(axes, axes)],
+        "units": tuple(layer.units[axis] for axis in drawn),
+    }
 
 
 def copy_pixels(sources: Sequence[Source], at_most: float) -> list[Source]:
