@@ -141,6 +141,7 @@ def unevenly_clicked(curves: Sequence[np.ndarray]) -> Ensemble:
 # How each side is acquired.
 Acquisition = Callable[[Sequence[np.ndarray]], Ensemble]
 DOORS: dict[str, tuple[Acquisition, Acquisition]] = {
+    "exact": (Ensemble, Ensemble),
     "labels": (traced, traced),
     "images": (segmented, segmented),
     "rounded": (rounded, rounded),
